@@ -1,0 +1,45 @@
+//! Every option of a client, its default and its reason.
+
+use serde::{Deserialize, Serialize};
+
+/// Which of a server's tool hints are believed when a call was lost without proof.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum TrustAnnotations {
+    /// None of them.
+    None,
+    /// `readOnlyHint` only.
+    ReadOnly,
+    /// `readOnlyHint` and `idempotentHint`.
+    #[default]
+    Hinted,
+}
+
+/// The caller's word on sending a call again after an ambiguous loss.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Resend {
+    /// Repeating is safe.
+    Always,
+    /// The method and the tool's hints decide.
+    #[default]
+    Default,
+    /// Only with proof that it did not run.
+    Never,
+}
+
+/// What to do when the server has lost the session.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Recovery {
+    /// Replace it by one shared handshake, and go on.
+    #[default]
+    Auto,
+    /// Every call fails `session_lost` until `recover()` is called.
+    Surface,
+    /// Each call that the server refuses reports it; nothing else happens.
+    Off,
+}

@@ -1,0 +1,193 @@
+//! The decision table, as one pure function: the only place that decides to resend, recover, resume or surface.
+//!
+//! [`decide`] is asked in small steps. It answers with the next step only; when that step is done (the session recovered or
+//! verified, the token refreshed, the hints looked up), it is asked again with what is known then. So a resend is always judged by
+//! the session that it will really go to.
+
+use std::time::Duration;
+
+use crate::config::{Recovery, Resend, TrustAnnotations};
+use crate::method::Repeatability;
+use crate::transport::classify::Class;
+
+/// Resends after ambiguous losses, per call.
+pub const AMBIGUOUS_RESENDS: u32 = 2;
+/// Losses of a session that a call lives through; the next one surfaces.
+pub const SESSION_LOSSES: u32 = 2;
+/// Resends after a 401, per call.
+pub const REFRESHES: u32 = 1;
+/// Resends after a refused stream, per call.
+pub const REFUSED_STREAMS: u32 = 1;
+/// Waits after a 429, per call.
+pub const RATE_LIMIT_WAITS: u32 = 3;
+/// Resumes in a row without a new event id.
+pub const EMPTY_RESUMES: u32 = 3;
+/// The longest `retry:` that a resume waits for.
+pub const RESUME_WAIT_MAX: Duration = Duration::from_secs(60);
+
+/// Everything that a decision depends on.
+#[derive(Clone, Copy, Debug)]
+pub struct Situation {
+    /// What the method is by its own definition.
+    pub repeatability: Repeatability,
+    /// The caller's word on resending.
+    pub resend: Resend,
+    /// Which hints of the server count.
+    pub trust: TrustAnnotations,
+    /// What to do about a lost session.
+    pub recovery: Recovery,
+    /// The tool's hints in the generation that a resend would go to.
+    pub hints: Hints,
+    /// What the end of the latest attempt is.
+    pub class: Class,
+    /// How the session of the latest attempt stands now.
+    pub session: SessionStanding,
+    /// Was any attempt of this call, the latest included, ambiguous, and on which session?
+    pub ambiguity: Ambiguity,
+    /// Has the token been replaced since the attempt that got a 401?
+    pub token: TokenStanding,
+    /// The server's Retry-After, or its `retry:` where the stream is resumable.
+    pub retry_after: Option<Duration>,
+    /// The longest Retry-After that is waited for.
+    pub retry_after_max: Duration,
+    /// What this call has used up so far.
+    pub counts: Counts,
+    /// The caller is gone or the client is closed.
+    pub cancelled: bool,
+    /// Time to the deadline; `None` without one.
+    pub remaining: Option<Duration>,
+    /// How long never-sent attempts may still be repeated: to the deadline, else what is left of `connect_patience`.
+    pub patience: Duration,
+    /// Does the retry budget allow one more resend?
+    pub budget: bool,
+}
+
+/// What is known of a tool's hints.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Hints {
+    /// Not asked yet in this generation.
+    Unknown,
+    /// Asked, and there are none to be had.
+    Unavailable,
+    /// Told by `tools/list` of this generation.
+    Known {
+        /// `readOnlyHint`
+        read_only: bool,
+        /// `idempotentHint`
+        idempotent: bool,
+    },
+}
+
+/// How the session of the latest attempt stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum SessionStanding {
+    /// It is the current one.
+    Current,
+    /// It is the current one, and may be gone.
+    Suspect,
+    /// It is gone, and there is no newer one yet.
+    Lost,
+    /// There is a newer one.
+    Replaced,
+}
+
+/// Was an attempt ambiguous, and where?
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Ambiguity {
+    /// Every attempt so far is proven not to have run.
+    None,
+    /// All ambiguous attempts went to the session that a resend would go to.
+    OnThisSession,
+    /// At least one went to a session before it.
+    OnEarlierSession,
+}
+
+/// How the token stands after a 401.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum TokenStanding {
+    /// There is no token provider: nothing to refresh.
+    NoProvider,
+    /// The one that was refused is still the cached one.
+    Refused,
+    /// A new one is there.
+    Fresh,
+}
+
+/// What a call has used up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Resends after ambiguous losses.
+    pub ambiguous_resends: u32,
+    /// Losses of a session, the latest included.
+    pub session_losses: u32,
+    /// Resends after a 401.
+    pub refreshes: u32,
+    /// Resends after a refused stream.
+    pub refused_streams: u32,
+    /// Waits after a 429.
+    pub rate_limit_waits: u32,
+    /// Resumes in a row without a new event id.
+    pub empty_resumes: u32,
+}
+
+/// The next step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decision {
+    /// Hand the answer to the caller.
+    Deliver,
+    /// Give the caller the error.
+    Surface,
+    /// Replace the session, then ask again.
+    Recover,
+    /// Ping on the same session, then ask again.
+    Verify,
+    /// Refresh the token, then ask again.
+    Refresh,
+    /// Look the tool's hints up, then ask again.
+    LookUpHints,
+    /// Read on after this wait.
+    Resume {
+        /// How long to wait first.
+        wait: Wait,
+    },
+    /// Send the call again.
+    Resend {
+        /// How long to wait first.
+        wait: Wait,
+        /// What it counts against.
+        charge: Charge,
+    },
+}
+
+/// How long to wait before the next attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wait {
+    /// Not at all.
+    None,
+    /// The next delay of the back-off.
+    Backoff,
+    /// As long as the server said.
+    Exactly(Duration),
+}
+
+/// Which of the call's bounds a resend counts against.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Charge {
+    /// None: bounded by patience alone, or by the losses of the session.
+    Free,
+    /// [`Counts::ambiguous_resends`], and the retry budget.
+    Ambiguous,
+    /// [`Counts::refreshes`]
+    Refresh,
+    /// [`Counts::refused_streams`]
+    RefusedStream,
+    /// [`Counts::rate_limit_waits`]
+    RateLimit,
+}
+
+/// The next step for a call, from all that is known of it.
+#[must_use]
+pub fn decide(situation: &Situation) -> Decision {
+    let _ = situation;
+    Decision::Surface
+}

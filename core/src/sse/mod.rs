@@ -1,0 +1,3 @@
+//! Server-sent events, bounded.
+
+pub(crate) mod stream;

@@ -1,0 +1,187 @@
+//! What a failure proves. One pure function for each kind of exchange; the only place that reads a status code or an I/O error to
+//! conclude anything.
+
+use std::time::Duration;
+
+use http::{HeaderMap, StatusCode};
+use url::Url;
+
+use super::exchange::Cause;
+use crate::era::Lifecycle;
+use crate::outcome::{Execution, Kind, Proof};
+
+/// What is known of one attempt of a call after it ended.
+#[derive(Clone, Copy, Debug)]
+pub struct Evidence<'a> {
+    /// Did the request carry a session id? Without one no answer says anything about a session.
+    pub carried_session: bool,
+    /// The era that the attempt was made in.
+    pub lifecycle: Lifecycle,
+    /// The body probe: did a connection ask for the request's body?
+    pub body_taken: bool,
+    /// How it ended.
+    pub end: End<'a>,
+}
+
+/// How an attempt ended.
+#[derive(Clone, Copy, Debug)]
+pub enum End<'a> {
+    /// The exchange failed before the head of an answer.
+    NoHead(Cause),
+    /// The caller's clock, the caller or `close()` ended it: [`Kind::Timeout`], [`Kind::Cancelled`] or [`Kind::Closed`].
+    Interrupted {
+        /// Which of the three.
+        kind: Kind,
+        /// Had the head arrived?
+        head_arrived: bool,
+    },
+    /// The head arrived; then this became of the body.
+    Head {
+        /// The status.
+        status: StatusCode,
+        /// The headers.
+        headers: &'a HeaderMap,
+        /// The body.
+        body: BodyEnd<'a>,
+    },
+}
+
+/// What became of the body of an answer.
+#[derive(Clone, Copy, Debug)]
+pub enum BodyEnd<'a> {
+    /// A JSON-RPC result with our id.
+    Result,
+    /// A JSON-RPC error that answers this POST.
+    Error {
+        /// The code of the error.
+        code: i64,
+        /// The message of the error.
+        message: &'a str,
+        /// Whose id it bears.
+        id: AnswerId,
+    },
+    /// No JSON-RPC answer to us: HTML, text, empty, broken JSON, a result with another id. At most the first 2,048 bytes as text.
+    NoAnswer {
+        /// The excerpt; may be empty.
+        excerpt: &'a str,
+    },
+    /// The body stopped before the answer was whole. `orderly` tells a clean end from a cut.
+    Stopped {
+        /// Did the stream end in an orderly way?
+        orderly: bool,
+        /// Had an event id been seen, so that reading on is possible?
+        resumable: bool,
+    },
+    /// A message past the limit.
+    TooLarge,
+}
+
+/// Whose id an error answer bears. An error with the id of another request of ours is not ours and never gets here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AnswerId {
+    /// The id of this attempt.
+    Ours,
+    /// Null, none, or one that is not ours to any request.
+    Foreign,
+}
+
+/// What the end of an attempt is, for [`crate::policy::decide`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Class {
+    /// The body never left this process.
+    NeverSent {
+        /// Might the same attempt succeed in a moment?
+        transient: bool,
+    },
+    /// The server refused the session: not run.
+    SessionRejected,
+    /// The session may be gone.
+    SessionSuspect,
+    /// 401.
+    Unauthorized,
+    /// 429.
+    RateLimited,
+    /// A stream that the server refused.
+    RefusedStream,
+    /// The server refused the request.
+    Rejected,
+    /// The stream ended after an event id: reading on may give the answer.
+    Resumable,
+    /// It may have run.
+    Ambiguous,
+    /// The server answered.
+    Answered,
+}
+
+/// The conclusion from the evidence of one attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Conclusion {
+    /// For the decision.
+    pub class: Class,
+    /// What went wrong; [`Kind::Rpc`] for an error answer, `None` for a result.
+    pub kind: Option<Kind>,
+    /// The verdict on this attempt alone.
+    pub execution: Execution,
+    /// The proof, where the verdict is `not_executed`.
+    pub proof: Option<Proof>,
+}
+
+/// Where a redirect leads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Redirect {
+    /// Not a redirect, or one without a usable target.
+    None,
+    /// 307 or 308 to the same origin: the same request goes there.
+    Follow(Url),
+    /// Any other: named in the error, never followed.
+    Refuse(Url),
+}
+
+/// What the answer to `initialize` or `notifications/initialized` means for the handshake.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HandshakeConclusion {
+    /// May the flight try once more?
+    pub next: HandshakeNext,
+    /// What went wrong; `None` where nothing did.
+    pub kind: Option<Kind>,
+}
+
+/// What a handshake does next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HandshakeNext {
+    /// Accepted.
+    Proceed,
+    /// Nothing left this process, and it may work in a moment: repeat with patience.
+    Patience,
+    /// It failed; a second try may help.
+    TryAgain,
+    /// The token was refused: refresh it once and repeat.
+    Refresh,
+    /// It failed for good: repeating the same is no use.
+    GiveUp,
+}
+
+/// What the GET stream's head, end or failure says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ListenerConclusion {
+    /// Open.
+    Open,
+    /// The server offers none (405): never ask again in this session.
+    NotOffered,
+    /// The connection was refused: the process may be another one.
+    Suspect,
+    /// Says nothing about the session; open again after a growing gap.
+    OpenAgain,
+}
+
+/// What the answer to a resuming GET says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ResumeConclusion {
+    /// An event stream: read on.
+    Open,
+    /// No head, for now: counts as a resume without a new event.
+    Empty,
+    /// Refused: the answer is lost.
+    Refused,
+}

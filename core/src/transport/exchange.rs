@@ -1,0 +1,146 @@
+//! The seam between what is decided and what is sent: one attempt, one HTTP request, one answer.
+//!
+//! [`Exchange`] has two implementations: the real one (`http.rs`) and a scripted one for tests under paused time. Nothing below
+//! this trait retries, follows a redirect or concludes anything; what it reports are facts.
+
+use std::fmt;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use futures_util::stream::BoxStream;
+use http::{HeaderMap, Method, StatusCode};
+use url::Url;
+
+use super::probe::Probe;
+
+/// One HTTP request.
+#[derive(Clone)]
+pub struct WireRequest {
+    /// POST, GET or DELETE.
+    pub method: Method,
+    /// Where it goes.
+    pub url: Url,
+    /// All headers but those that the connection makes itself (host, content-length).
+    pub headers: HeaderMap,
+    /// The body of a POST; `None` for GET and DELETE.
+    pub body: Option<Bytes>,
+    /// Marked when the body is first asked for. For a request without a body: when the head is handed to a connection, as far
+    /// as that can be told.
+    pub probe: Probe,
+    /// Never reuse a pooled connection for this request.
+    pub fresh_connection: bool,
+}
+
+impl fmt::Debug for WireRequest {
+    // Headers and bodies may hold secrets.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("WireRequest").field("method", &self.method).finish_non_exhaustive()
+    }
+}
+
+/// The head of an answer, and its body as it comes.
+pub struct WireResponse {
+    /// The status of the answer.
+    pub status: StatusCode,
+    /// The headers of the answer.
+    pub headers: HeaderMap,
+    /// The body, chunk by chunk; dropping it frees the connection. An orderly end is the end of the stream, anything else an
+    /// error item, after which nothing follows.
+    pub body: BoxStream<'static, Result<Bytes, WireFailure>>,
+}
+
+impl fmt::Debug for WireResponse {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("WireResponse").field("status", &self.status).finish_non_exhaustive()
+    }
+}
+
+/// Why no head arrived, or why a body stopped: the cause as far as the HTTP stack tells it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Cause {
+    /// The connection was refused.
+    Refused,
+    /// No route to the host or the network.
+    Unreachable,
+    /// The connection was reset while it was being made.
+    ConnectReset,
+    /// The connection, its TLS or proxy handshake included, took longer than `connect_timeout`.
+    ConnectTimeout,
+    /// The name could not be looked up for now.
+    DnsTemporary,
+    /// The name does not exist.
+    DnsUnknownHost,
+    /// The TLS handshake failed: a bad certificate, no common version, no roots.
+    Tls,
+    /// The proxy refused the connection.
+    Proxy,
+    /// The request could not be made at all: bad URL, bad header.
+    BadRequest,
+    /// Any other failure of making the connection.
+    ConnectOther,
+    /// A remote HTTP/2 RST_STREAM with REFUSED_STREAM, or a remote GOAWAY below our stream (RFC 9113, section 8.7).
+    RefusedStream,
+    /// The connection ended, in an orderly way or not, before the head, or in the middle of the body.
+    Closed,
+    /// The connection was reset.
+    Reset,
+    /// Something else broke the exchange.
+    Other,
+}
+
+/// A failed exchange: the facts, and the error of the HTTP stack as source.
+#[derive(Debug)]
+pub struct WireFailure {
+    /// What happened.
+    pub cause: Cause,
+    /// The error that the HTTP stack gave; its text holds no header and no body.
+    pub source: Option<Box<dyn std::error::Error + Send + Sync>>,
+}
+
+impl WireFailure {
+    /// A failure without an underlying error.
+    #[must_use]
+    pub fn new(cause: Cause) -> Self {
+        Self { cause, source: None }
+    }
+}
+
+impl fmt::Display for WireFailure {
+    /// The cause and the chain of the underlying errors, in one line.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let what = match self.cause {
+            Cause::Refused => "connection refused",
+            Cause::Unreachable => "host unreachable",
+            Cause::ConnectReset => "connection reset while connecting",
+            Cause::ConnectTimeout => "connecting timed out",
+            Cause::DnsTemporary => "name lookup failed for now",
+            Cause::DnsUnknownHost => "unknown host",
+            Cause::Tls => "TLS handshake failed",
+            Cause::Proxy => "the proxy refused the connection",
+            Cause::BadRequest => "the request could not be built",
+            Cause::ConnectOther => "connecting failed",
+            Cause::RefusedStream => "the server refused the stream",
+            Cause::Closed => "connection closed",
+            Cause::Reset => "connection reset",
+            Cause::Other => "the exchange failed",
+        };
+        formatter.write_str(what)
+    }
+}
+
+impl std::error::Error for WireFailure {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.source.as_deref().map(|source| source as &(dyn std::error::Error + 'static))
+    }
+}
+
+/// Carries out one attempt.
+#[async_trait]
+pub trait Exchange: Send + Sync + fmt::Debug + 'static {
+    /// Sends the request and returns as soon as the head of the answer is there. Dropping the future drops the request.
+    ///
+    /// # Errors
+    /// The facts of a failure before the head; `request.probe` tells whether the body was taken.
+    async fn send(&self, request: WireRequest) -> Result<WireResponse, WireFailure>;
+}

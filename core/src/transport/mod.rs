@@ -1,0 +1,9 @@
+//! One HTTP exchange: how it is sent, and what its failure proves.
+
+pub mod classify;
+pub mod exchange;
+pub(crate) mod headers;
+pub(crate) mod http;
+pub(crate) mod limits;
+pub mod probe;
+pub(crate) mod tls;
