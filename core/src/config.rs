@@ -43,3 +43,21 @@ pub enum Recovery {
     /// Each call that the server refuses reports it; nothing else happens.
     Off,
 }
+
+/// An option or an argument that cannot be used. It names the field; nothing was sent.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{field}: {problem}")]
+pub struct OptionError {
+    /// The option or argument, in its Rust spelling.
+    pub field: &'static str,
+    /// What is wrong with it. Never the value of a secret.
+    pub problem: String,
+}
+
+impl OptionError {
+    /// This field has this problem.
+    #[must_use]
+    pub fn new(field: &'static str, problem: impl Into<String>) -> Self {
+        Self { field, problem: problem.into() }
+    }
+}
