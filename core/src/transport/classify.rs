@@ -1,7 +1,19 @@
 //! What a failure proves. One pure function for each kind of exchange; the only place that reads a status code or an I/O error to
 //! conclude anything.
+//!
+//! [`call`] judges an attempt of a call, [`handshake`] the two steps of the handshake, [`listener`] and [`resume`] the GET streams,
+//! [`delete`] the end of a session, [`redirect`] a redirect before any of them. Here stand the words that they share.
 
-use std::time::Duration;
+mod call;
+mod handshake;
+mod redirect;
+mod streams;
+mod wording;
+
+pub use call::call;
+pub use handshake::handshake;
+pub use redirect::redirect;
+pub use streams::{accepted_notification, delete, is_event_stream, is_success, listener, resume};
 
 use http::{HeaderMap, StatusCode};
 use url::Url;
@@ -130,12 +142,21 @@ pub struct Conclusion {
 /// Where a redirect leads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Redirect {
-    /// Not a redirect, or one without a usable target.
+    /// Not a redirect, or one without a usable target: [`call`] judges the answer as it is.
     None,
     /// 307 or 308 to the same origin: the same request goes there.
     Follow(Url),
-    /// Any other: named in the error, never followed.
+    /// Any other: named in the error, never followed. The target bears no credentials.
     Refuse(Url),
+}
+
+/// Which step of the handshake an answer belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HandshakeStep {
+    /// `initialize`: its answer has to be a result.
+    Initialize,
+    /// `notifications/initialized`: any 2xx accepts it, whatever the body.
+    Initialized,
 }
 
 /// What the answer to `initialize` or `notifications/initialized` means for the handshake.

@@ -1,0 +1,64 @@
+//! What the answer to `initialize` or `notifications/initialized` means.
+//!
+//! Nothing here is terminal that may pass: while a server is being replaced, a proxy answers 404 or 502 to everything for a moment,
+//! `initialize` included. Repeating `initialize` executes nothing.
+
+use super::{AnswerId, BodyEnd, End, HandshakeConclusion, HandshakeNext, HandshakeStep, call, is_success};
+use crate::outcome::Kind;
+use crate::transport::exchange::Cause;
+use http::StatusCode;
+
+/// What the handshake does next. `body_taken` is the body probe of the request.
+#[must_use]
+pub fn handshake(step: HandshakeStep, body_taken: bool, end: End<'_>) -> HandshakeConclusion {
+    match end {
+        End::NoHead(cause) => no_head(cause, body_taken),
+        // Only a time-out leaves somebody who wants the session.
+        End::Interrupted { kind: Kind::Timeout, .. } => failed(HandshakeNext::TryAgain, Kind::Timeout),
+        End::Interrupted { kind, .. } => failed(HandshakeNext::GiveUp, kind),
+        End::Head { status, body, .. } => {
+            let accepted = match step {
+                HandshakeStep::Initialize => matches!(body, BodyEnd::Result),
+                HandshakeStep::Initialized => is_success(status),
+            };
+            if accepted {
+                HandshakeConclusion { next: HandshakeNext::Proceed, kind: None }
+            } else {
+                refused(status, body)
+            }
+        }
+    }
+}
+
+fn no_head(cause: Cause, body_taken: bool) -> HandshakeConclusion {
+    if body_taken || cause == Cause::RefusedStream {
+        return failed(HandshakeNext::TryAgain, Kind::ConnectionClosed);
+    }
+    let kind = if cause == Cause::BadRequest { Kind::Config } else { Kind::Connect };
+    failed(if call::is_transient(cause) { HandshakeNext::Patience } else { HandshakeNext::GiveUp }, kind)
+}
+
+fn refused(status: StatusCode, body: BodyEnd<'_>) -> HandshakeConclusion {
+    let kind = call::kind_of_status(status);
+    // The statuses that say what to do whatever the body, a JSON-RPC error of the server's shutting down included.
+    match kind {
+        Kind::Auth if status == StatusCode::UNAUTHORIZED => return failed(HandshakeNext::Refresh, kind),
+        Kind::Auth | Kind::Redirect => return failed(HandshakeNext::GiveUp, kind),
+        Kind::RateLimited | Kind::Gateway => return failed(HandshakeNext::TryAgain, kind),
+        _ => {}
+    }
+    match body {
+        // The server itself has said no.
+        BodyEnd::Error { id: AnswerId::Ours, .. } => failed(HandshakeNext::GiveUp, Kind::Rpc),
+        // The next answer would be as large.
+        BodyEnd::TooLarge => failed(HandshakeNext::GiveUp, Kind::TooLarge),
+        _ if !is_success(status) => failed(HandshakeNext::TryAgain, kind),
+        BodyEnd::Error { id: AnswerId::Foreign, .. } => failed(HandshakeNext::TryAgain, Kind::Rpc),
+        BodyEnd::Stopped { .. } => failed(HandshakeNext::TryAgain, Kind::StreamEnded),
+        BodyEnd::Result | BodyEnd::NoAnswer { .. } => failed(HandshakeNext::TryAgain, Kind::Protocol),
+    }
+}
+
+fn failed(next: HandshakeNext, kind: Kind) -> HandshakeConclusion {
+    HandshakeConclusion { next, kind: Some(kind) }
+}
