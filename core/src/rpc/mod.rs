@@ -2,3 +2,4 @@
 
 pub(crate) mod id;
 pub(crate) mod message;
+pub(crate) mod params;
