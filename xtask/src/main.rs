@@ -1,2 +1,40 @@
-//! xtask.
-fn main() {}
+//! The commands of the oncewire workspace: `cargo xtask test` and `cargo xtask demo`.
+
+mod demo;
+mod peers;
+mod test;
+mod workspace;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+#[derive(Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask", about = "The commands of the oncewire workspace")]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Run the tests of one part of the workspace, of several, or of all
+    Test(test::Options),
+    /// Show a client that lives through a restart, a cut connection and a dead stream
+    Demo(demo::Options),
+}
+
+fn main() -> ExitCode {
+    let outcome = match Arguments::parse().command {
+        Command::Test(options) => test::run(&options),
+        Command::Demo(options) => demo::run(&options),
+    };
+    match outcome {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
