@@ -3,6 +3,18 @@
 //! [`decide`] is asked in small steps. It answers with the next step only; when that step is done (the session recovered or
 //! verified, the token refreshed, the hints looked up), it is asked again with what is known then. So a resend is always judged by
 //! the session that it will really go to.
+//!
+//! What is known here are types; `steps` holds the table, `leave` the question whether a call may be sent again at all.
+
+mod leave;
+mod steps;
+
+#[cfg(test)]
+mod properties;
+#[cfg(test)]
+mod tests;
+
+pub use steps::decide;
 
 use std::time::Duration;
 
@@ -14,6 +26,8 @@ use crate::transport::classify::Class;
 pub const AMBIGUOUS_RESENDS: u32 = 2;
 /// Losses of a session that a call lives through; the next one surfaces.
 pub const SESSION_LOSSES: u32 = 2;
+/// Recoveries that a call waits for, whatever made it ask for them.
+pub const RECOVERIES: u32 = 2;
 /// Resends after a 401, per call.
 pub const REFRESHES: u32 = 1;
 /// Resends after a refused stream, per call.
@@ -36,12 +50,15 @@ pub struct Situation {
     pub trust: TrustAnnotations,
     /// What to do about a lost session.
     pub recovery: Recovery,
-    /// The tool's hints in the generation that a resend would go to.
+    /// The tool's hints in the generation that a resend would go to. While the session is lost there is no such generation yet: then
+    /// those of the lost one, if they are known, decide whether waiting for the new one has a point.
     pub hints: Hints,
     /// What the end of the latest attempt is.
     pub class: Class,
     /// How the session of the latest attempt stands now.
     pub session: SessionStanding,
+    /// Has the session been verified since the latest attempt, whatever came of it? So each attempt is followed by one ping at most.
+    pub verified: bool,
     /// Was any attempt of this call, the latest included, ambiguous, and on which session?
     pub ambiguity: Ambiguity,
     /// Has the token been replaced since the attempt that got a 401?
@@ -120,6 +137,8 @@ pub struct Counts {
     pub ambiguous_resends: u32,
     /// Losses of a session, the latest included.
     pub session_losses: u32,
+    /// Times that this call was told to [`Decision::Recover`].
+    pub recoveries: u32,
     /// Resends after a 401.
     pub refreshes: u32,
     /// Resends after a refused stream.
@@ -183,11 +202,4 @@ pub enum Charge {
     RefusedStream,
     /// [`Counts::rate_limit_waits`]
     RateLimit,
-}
-
-/// The next step for a call, from all that is known of it.
-#[must_use]
-pub fn decide(situation: &Situation) -> Decision {
-    let _ = situation;
-    Decision::Surface
 }

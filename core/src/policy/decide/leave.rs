@@ -1,0 +1,69 @@
+//! May a call be sent again at all?
+//!
+//! This question stands before every resend, also where the latest attempt is proven not to have run: an attempt before it may have.
+
+use super::{Ambiguity, Hints, SessionStanding, Situation};
+use crate::config::{Resend, TrustAnnotations};
+use crate::method::Repeatability;
+use crate::transport::classify::Class;
+
+/// The answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Leave {
+    /// It may: nothing has run, or running it twice is safe.
+    Given,
+    /// It may not.
+    Refused,
+    /// Nobody has asked the server for the tool's hints yet.
+    AskTheServer,
+}
+
+/// Is there leave to send the call again?
+pub(super) fn leave(situation: &Situation) -> Leave {
+    if situation.ambiguity == Ambiguity::None && is_proven(situation.class) {
+        return Leave::Given;
+    }
+    match (situation.resend, situation.repeatability) {
+        (Resend::Always, _) => Leave::Given,
+        (Resend::Never, _) => Leave::Refused,
+        (Resend::Default, Repeatability::Read | Repeatability::Idempotent) => Leave::Given,
+        (Resend::Default, Repeatability::Never) => Leave::Refused,
+        (Resend::Default, Repeatability::ByTool) => by_hints(situation),
+    }
+}
+
+fn by_hints(situation: &Situation) -> Leave {
+    if situation.trust == TrustAnnotations::None {
+        return Leave::Refused;
+    }
+    match situation.hints {
+        Hints::Unknown => Leave::AskTheServer,
+        Hints::Known { read_only: true, .. } => Leave::Given,
+        // What a tool sets may have been moved by others since the server that ran it went away.
+        Hints::Known { idempotent: true, .. }
+            if situation.trust == TrustAnnotations::Hinted && stays_on_its_session(situation) =>
+        {
+            Leave::Given
+        }
+        Hints::Known { .. } | Hints::Unavailable => Leave::Refused,
+    }
+}
+
+/// Would a resend go to the session that carried every ambiguous attempt?
+fn stays_on_its_session(situation: &Situation) -> bool {
+    situation.ambiguity != Ambiguity::OnEarlierSession
+        && matches!(situation.session, SessionStanding::Current | SessionStanding::Suspect)
+}
+
+/// Does the class of the latest attempt prove that this attempt did not run?
+fn is_proven(class: Class) -> bool {
+    match class {
+        Class::NeverSent { .. }
+        | Class::SessionRejected
+        | Class::Unauthorized
+        | Class::RateLimited
+        | Class::RefusedStream
+        | Class::Rejected => true,
+        Class::SessionSuspect | Class::Resumable | Class::Ambiguous | Class::Answered => false,
+    }
+}
