@@ -1,0 +1,95 @@
+//! Installs packages at pinned versions into a folder under cargo's target folder: once, and anew if the first time was cut short.
+//!
+//! A missing installer is not an error: whoever asks is told, and goes on without.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Instant;
+
+use anyhow::{Context as _, Result, bail};
+use tokio::process::Command;
+
+/// What came of an installation.
+#[derive(Debug)]
+pub(crate) enum Installed {
+    /// It is in this folder.
+    Here(PathBuf),
+    /// The installer is not on this machine; the text says which.
+    NoInstaller(String),
+}
+
+/// Installs a package of the npm registry.
+pub(crate) async fn npm(package: &str, version: &str) -> Result<Installed> {
+    for program in ["node", "npm"] {
+        if !runs(program, &["--version"]).await {
+            return Ok(Installed::NoInstaller(format!("{program} is not on this machine")));
+        }
+    }
+    let specifier = format!("{package}@{version}");
+    once("npm", &specifier, async |folder| {
+        let mut npm = Command::new("npm");
+        npm.args(["install", "--no-audit", "--no-fund", "--ignore-scripts", "--loglevel=error", "--prefix"]);
+        finish(npm.arg(folder).arg(&specifier)).await
+    })
+    .await
+}
+
+/// Installs a package of PyPI into a virtual environment of its own.
+pub(crate) async fn pip(package: &str, version: &str) -> Result<Installed> {
+    if !runs("python3", &["-c", "import ensurepip, venv"]).await {
+        return Ok(Installed::NoInstaller("python3 with pip and venv is not on this machine".into()));
+    }
+    let specifier = format!("{package}=={version}");
+    once("pip", &specifier, async |folder| {
+        finish(Command::new("python3").args(["-m", "venv"]).arg(folder)).await?;
+        let mut pip = Command::new(python_of(folder));
+        pip.args(["-m", "pip", "install", "--quiet", "--no-input", "--disable-pip-version-check"]);
+        finish(pip.arg(&specifier)).await
+    })
+    .await
+}
+
+/// The interpreter of a virtual environment.
+pub(crate) fn python_of(folder: &Path) -> PathBuf {
+    if cfg!(windows) { folder.join("Scripts").join("python.exe") } else { folder.join("bin").join("python") }
+}
+
+/// Runs the installation unless an earlier one ended well, which a marker file in the folder says.
+async fn once(installer: &str, specifier: &str, install: impl AsyncFnOnce(&Path) -> Result<()>) -> Result<Installed> {
+    let name: String = specifier.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
+    let folder = super::folder()?.join(format!("{installer}-{}", name.trim_matches('-')));
+    let marker = folder.join(".installed");
+    if marker.is_file() {
+        return Ok(Installed::Here(folder));
+    }
+    if folder.exists() {
+        std::fs::remove_dir_all(&folder).with_context(|| format!("cannot remove {}", folder.display()))?;
+    }
+    std::fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    println!("installing {specifier} by {installer}, once, into {} ...", folder.display());
+    let started = Instant::now();
+    install(&folder).await.with_context(|| format!("{specifier} could not be installed by {installer}"))?;
+    std::fs::write(&marker, specifier).with_context(|| format!("cannot write {}", marker.display()))?;
+    println!("installed in {:.1} s", started.elapsed().as_secs_f64());
+    Ok(Installed::Here(folder))
+}
+
+/// Does this program start and end well?
+async fn runs(program: impl AsRef<OsStr>, arguments: &[&str]) -> bool {
+    let mut command = Command::new(program);
+    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).kill_on_drop(true);
+    command.status().await.is_ok_and(|status| status.success())
+}
+
+/// Runs an installer to its end; what it says is shown only if it fails.
+async fn finish(command: &mut Command) -> Result<()> {
+    let program = command.as_std().get_program().to_owned();
+    let output = command.stdin(Stdio::null()).kill_on_drop(true).output().await;
+    let output = output.with_context(|| format!("cannot start {}", program.display()))?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        bail!("{} ended with {}:\n{}", program.display(), output.status, said.trim_end());
+    }
+    Ok(())
+}

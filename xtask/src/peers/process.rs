@@ -1,0 +1,88 @@
+//! One server process. It listens on one loopback port for its whole life, through any number of restarts, and ends with us on every
+//! path: dropping a [`Process`] kills it, and if we are killed ourselves, the end of its standard input ends it.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail};
+use tokio::net::TcpStream;
+use tokio::process::{Child, Command};
+use tokio::time::{Instant, sleep};
+
+/// How long a server may take until it accepts connections.
+const START_TIMEOUT: Duration = Duration::from_secs(30);
+/// The gap between two tries to connect to a server that starts; there is no event to wait for.
+const START_PROBE: Duration = Duration::from_millis(25);
+
+/// How to start a server. It reads its standard input and ends when that ends.
+#[derive(Clone, Debug)]
+pub(crate) struct Launch {
+    pub(crate) program: OsString,
+    pub(crate) arguments: Vec<OsString>,
+    pub(crate) environment: Vec<(&'static str, OsString)>,
+    pub(crate) port: u16,
+    /// Where its output goes; each start begins the file anew.
+    pub(crate) log: PathBuf,
+}
+
+impl Launch {
+    /// Where the server listens.
+    pub(crate) fn address(&self) -> SocketAddr {
+        (Ipv4Addr::LOCALHOST, self.port).into()
+    }
+}
+
+/// A server that was started.
+#[derive(Debug)]
+pub(crate) struct Process {
+    launch: Launch,
+    child: Child,
+}
+
+impl Process {
+    /// Starts it, and waits until it accepts connections.
+    pub(crate) async fn start(launch: Launch) -> Result<Self> {
+        let child = spawn(&launch).await?;
+        Ok(Self { launch, child })
+    }
+
+    /// Ends it at once, as a crash would (on Unix by SIGKILL), and waits until it is gone.
+    pub(crate) async fn kill(&mut self) -> Result<()> {
+        self.child.kill().await.context("cannot kill the server")
+    }
+
+    /// Starts it again on the same port; it must have been killed.
+    pub(crate) async fn start_again(&mut self) -> Result<()> {
+        self.child = spawn(&self.launch).await?;
+        Ok(())
+    }
+}
+
+async fn spawn(launch: &Launch) -> Result<Child> {
+    let log = File::create(&launch.log).with_context(|| format!("cannot write {}", launch.log.display()))?;
+    let mut command = Command::new(&launch.program);
+    command.args(&launch.arguments).envs(launch.environment.iter().map(|(name, value)| (name, value)));
+    command.stdin(Stdio::piped()).stdout(log.try_clone()?).stderr(log).kill_on_drop(true);
+    let mut child = command.spawn().with_context(|| format!("cannot start {}", launch.program.display()))?;
+    let deadline = Instant::now() + START_TIMEOUT;
+    while TcpStream::connect(launch.address()).await.is_err() {
+        if let Some(status) = child.try_wait()? {
+            bail!("the server ended with {status} before it listened; its output is in {}", launch.log.display());
+        }
+        if Instant::now() > deadline {
+            bail!("the server does not listen on {}; its output is in {}", launch.address(), launch.log.display());
+        }
+        sleep(START_PROBE).await;
+    }
+    Ok(child)
+}
+
+/// A port that nobody listens on now.
+pub(crate) fn free_port() -> Result<u16> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context("cannot listen on 127.0.0.1")?;
+    Ok(listener.local_addr()?.port())
+}
