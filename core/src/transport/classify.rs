@@ -10,6 +10,9 @@ mod redirect;
 mod streams;
 mod wording;
 
+#[cfg(test)]
+mod tests;
+
 pub use call::call;
 pub use handshake::handshake;
 pub use redirect::redirect;

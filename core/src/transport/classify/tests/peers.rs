@@ -1,0 +1,340 @@
+//! What real servers, bridges and proxies answer, byte for byte, and what it means.
+
+use super::{Sent, answer};
+use crate::outcome::Kind;
+use crate::transport::classify::{AnswerId, BodyEnd, Class};
+use Class::*;
+use Sent::*;
+
+/// The id of the attempt in these bodies.
+const OUR_ID: i64 = 7;
+
+/// Reads a body as the transport does: a JSON-RPC answer, or a text.
+fn check(rows: &[(&str, Sent, u16, &str, Class, Kind)]) {
+    for &(name, sent, code, body, class, kind) in rows {
+        let json: Option<serde_json::Value> = serde_json::from_str(body).ok();
+        let envelope = json.as_ref().filter(|json| json["jsonrpc"] == "2.0");
+        let end = match envelope.and_then(|json| json["error"]["code"].as_i64()) {
+            Some(error) => BodyEnd::Error {
+                code: error,
+                message: json.as_ref().and_then(|json| json["error"]["message"].as_str()).unwrap(),
+                id: if envelope.unwrap()["id"] == OUR_ID { AnswerId::Ours } else { AnswerId::Foreign },
+            },
+            None => BodyEnd::NoAnswer { excerpt: body },
+        };
+        let conclusion = answer(sent, code, true, end);
+        assert_eq!((conclusion.class, conclusion.kind), (class, Some(kind)), "{name}: {body}");
+    }
+}
+
+#[test]
+fn an_unknown_session_is_a_rejected_session_in_every_dialect() {
+    let rejected = |name, code, body| (name, Session, code, body, SessionRejected, Kind::SessionLost);
+    check(&[
+        rejected(
+            "TypeScript SDK, supergateway, mcp-proxy, npm fastmcp",
+            404,
+            r#"{"jsonrpc":"2.0","error":{"code":-32001,"message":"Session not found"},"id":null}"#,
+        ),
+        rejected(
+            "Python SDK 1",
+            404,
+            r#"{"jsonrpc":"2.0","id":"server-error","error":{"code":-32600,"message":"Session not found"}}"#,
+        ),
+        rejected(
+            "Python SDK 2",
+            404,
+            r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"Session not found"}}"#,
+        ),
+        rejected("rmcp", 404, "Not Found: Session not found"),
+        rejected(
+            "server-everything",
+            400,
+            r#"{"jsonrpc":"2.0","error":{"code":-32000,"message":"Bad Request: No valid session ID provided"}}"#,
+        ),
+        rejected(
+            "TypeScript SDK with one transport, after a restart",
+            400,
+            r#"{"jsonrpc":"2.0","error":{"code":-32000,"message":"Bad Request: Server not initialized"},"id":null}"#,
+        ),
+        rejected(
+            "Cloudflare agents",
+            404,
+            r#"{"error":{"code":-32001,"message":"Session not found"},"id":null,"jsonrpc":"2.0"}"#,
+        ),
+        rejected(
+            "Java SDK: a serialised exception",
+            404,
+            r#"{"jsonRpcError":{"code":-32603,"message":"Session not found: 4f1c"},"message":"Session not found: 4f1c"}"#,
+        ),
+        rejected(
+            "C# SDK: our id",
+            404,
+            r#"{"jsonrpc":"2.0","id":7,"error":{"code":-32001,"message":"Session not found"}}"#,
+        ),
+        rejected(
+            "C# server redeployed as stateless",
+            400,
+            "Bad Request: The Mcp-Session-Id header is not supported in stateless mode",
+        ),
+        rejected("Go SDK", 404, "session not found"),
+        rejected("Go SDK, closing", 404, "session is closing"),
+        rejected("mcp-go, invalid", 404, "Invalid session ID"),
+        rejected("mcp-go, terminated", 404, "Session terminated"),
+        rejected(
+            "Kotlin SDK",
+            404,
+            r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"Session not found"}}"#,
+        ),
+        rejected(
+            "PHP SDK",
+            404,
+            r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"Session not found or has expired."}}"#,
+        ),
+        rejected(
+            "Swift SDK, expired",
+            404,
+            r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"Not Found: Invalid or expired session ID"}}"#,
+        ),
+        rejected(
+            "Swift SDK, before initialize",
+            400,
+            r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"Bad Request: Session not initialized"}}"#,
+        ),
+        rejected("ContextForge", 404, "Session not found"),
+        rejected("a container's error page", 404, "<!doctype html><title>HTTP Status 404</title>"),
+        rejected("nothing at all", 404, ""),
+        rejected("gone", 410, "Gone"),
+        rejected("affine-mcp-server", 400, "Bad Request: No valid session ID or not an initialize request"),
+        rejected("anubis-mcp", 400, "No active session"),
+        rejected("appsmith", 404, r#"{"error":"session not found; initialize a new MCP session"}"#),
+        rejected("nao", 404, "Session not found or expired. Please reinitialize."),
+        rejected("a plain JSON object", 400, r#"{"error":"Session not found"}"#),
+    ]);
+}
+
+#[test]
+fn a_doubt_is_not_a_rejection() {
+    check(&[
+        (
+            "ContextForge on /rpc: an answer of a handler",
+            Session,
+            200,
+            r#"{"jsonrpc":"2.0","id":7,"error":{"code":-32002,"message":"Session not found"}}"#,
+            SessionSuspect,
+            Kind::Rpc,
+        ),
+        (
+            "neotoma behind a balancer",
+            Session,
+            503,
+            r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32001,"message":"Service Unavailable: MCP session is unknown on this API instance"}}"#,
+            SessionSuspect,
+            Kind::SessionLost,
+        ),
+        ("Java SDK, shutting down", Session, 503, "Server is shutting down", SessionSuspect, Kind::Gateway),
+        (
+            "haproxy, server down",
+            Session,
+            503,
+            "<h1>503 Service Unavailable</h1>\nNo server is available to handle this request.",
+            SessionSuspect,
+            Kind::Gateway,
+        ),
+        (
+            "400 with our id: a handler may have said so",
+            Session,
+            400,
+            r#"{"jsonrpc":"2.0","id":7,"error":{"code":-32000,"message":"Bad Request: No valid session ID provided"}}"#,
+            SessionSuspect,
+            Kind::Rpc,
+        ),
+        // 200 without a JSON-RPC answer: whatever it says, it may have run.
+        ("keryx", Session, 200, r#"{"error":"Session not found"}"#, Ambiguous, Kind::Protocol),
+    ]);
+}
+
+#[test]
+fn false_friends_say_nothing_of_a_session() {
+    check(&[
+        (
+            "TypeScript SDK: the header is missing",
+            Session,
+            400,
+            r#"{"jsonrpc":"2.0","error":{"code":-32000,"message":"Bad Request: Mcp-Session-Id header is required"},"id":null}"#,
+            Answered,
+            Kind::Rpc,
+        ),
+        (
+            "Python SDK: the header is missing",
+            Session,
+            400,
+            r#"{"jsonrpc":"2.0","id":"server-error","error":{"code":-32600,"message":"Bad Request: Missing session ID"}}"#,
+            Answered,
+            Kind::Rpc,
+        ),
+        (
+            "rmcp: the header is missing",
+            Session,
+            400,
+            "Bad Request: Session ID is required",
+            Rejected,
+            Kind::HttpStatus,
+        ),
+        (
+            "Java SDK: the header is missing",
+            Session,
+            400,
+            r#"{"jsonrpc":"2.0","id":7,"error":{"code":-32601,"message":"Session ID required in mcp-session-id header"}}"#,
+            Answered,
+            Kind::Rpc,
+        ),
+        (
+            "PHP SDK: the header is missing",
+            Session,
+            400,
+            r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"A valid session id is REQUIRED for non-initialize requests."}}"#,
+            Answered,
+            Kind::Rpc,
+        ),
+        (
+            "wrong protocol version",
+            Session,
+            400,
+            r#"{"jsonrpc":"2.0","error":{"code":-32000,"message":"Bad Request: Unsupported protocol version: 2099-01-01 (supported versions: 2025-11-25)"},"id":null}"#,
+            Answered,
+            Kind::Rpc,
+        ),
+        (
+            "version error of the modern era",
+            Session,
+            400,
+            r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32022,"message":"Unsupported protocol version"}}"#,
+            Answered,
+            Kind::Rpc,
+        ),
+        (
+            "initialize on a live session",
+            Session,
+            400,
+            r#"{"jsonrpc":"2.0","error":{"code":-32600,"message":"Invalid Request: Server already initialized"},"id":null}"#,
+            Answered,
+            Kind::Rpc,
+        ),
+        (
+            "a second listener",
+            Session,
+            409,
+            r#"{"jsonrpc":"2.0","error":{"code":-32000,"message":"Conflict: Only one SSE stream is allowed per session"},"id":null}"#,
+            Answered,
+            Kind::Rpc,
+        ),
+        (
+            "catch-all around the dispatch",
+            Session,
+            400,
+            r#"{"jsonrpc":"2.0","error":{"code":-32700,"message":"Parse error"},"id":null}"#,
+            Answered,
+            Kind::Rpc,
+        ),
+        (
+            "unknown method of the modern era, seen with a session",
+            Session,
+            404,
+            r#"{"jsonrpc":"2.0","id":7,"error":{"code":-32601,"message":"Method not found"}}"#,
+            Answered,
+            Kind::Rpc,
+        ),
+        (
+            "unknown method in 200",
+            Session,
+            200,
+            r#"{"jsonrpc":"2.0","id":7,"error":{"code":-32602,"message":"Invalid request parameters"}}"#,
+            Answered,
+            Kind::Rpc,
+        ),
+        ("Go SDK: another user's session", Session, 403, "session user mismatch", Rejected, Kind::Auth),
+        ("ContextForge: no owner", Session, 403, "Session ownership unavailable", Rejected, Kind::Auth),
+        (
+            "mcp-proxy with OAuth: a 401 is about the token",
+            NoSession,
+            401,
+            "Unauthorized: No valid session ID provided",
+            Unauthorized,
+            Kind::Auth,
+        ),
+        (
+            "no session id was sent",
+            NoSession,
+            400,
+            r#"{"jsonrpc":"2.0","error":{"code":-32000,"message":"Bad Request: No valid session ID provided"}}"#,
+            Answered,
+            Kind::Rpc,
+        ),
+    ]);
+}
+
+#[test]
+fn a_deleted_session_and_a_dying_bridge_leave_the_call_unknown() {
+    check(&[
+        (
+            "Python SDK, JSON mode: the session is deleted under the call",
+            Session,
+            500,
+            r#"{"id":"server-error","error":{"code":-32603,"message":"Error processing request"}}"#,
+            Ambiguous,
+            Kind::HttpStatus,
+        ),
+        (
+            "the same with an envelope: a handler may have raised it after its effect",
+            Session,
+            500,
+            r#"{"jsonrpc":"2.0","id":"server-error","error":{"code":-32603,"message":"Error processing request"}}"#,
+            Answered,
+            Kind::Rpc,
+        ),
+        (
+            "supergateway: its child was killed",
+            Session,
+            200,
+            r#"{"jsonrpc":"2.0","id":7,"error":{"code":-32603,"message":"MCP server process failed"}}"#,
+            Answered,
+            Kind::Rpc,
+        ),
+    ]);
+    let clean = BodyEnd::Stopped { orderly: true, resumable: false };
+    assert_eq!(answer(Session, 200, false, clean).class, Ambiguous, "a clean end without an event");
+    let primed = BodyEnd::Stopped { orderly: true, resumable: true };
+    assert_eq!(answer(Session, 200, false, primed).class, Resumable, "a clean end after a priming id");
+}
+
+#[test]
+fn a_middlebox_never_proves_that_nothing_ran() {
+    check(&[
+        (
+            "nginx, upstream down or killed in the call: byte for byte the same",
+            Session,
+            502,
+            "<html>\r\n<head><title>502 Bad Gateway</title></head>\r\n<body>\r\n<center><h1>502 Bad Gateway</h1></center>",
+            Ambiguous,
+            Kind::Gateway,
+        ),
+        (
+            "nginx, read time-out",
+            Session,
+            504,
+            "<center><h1>504 Gateway Time-out</h1></center>",
+            Ambiguous,
+            Kind::Gateway,
+        ),
+        (
+            "haproxy, upstream killed in the call",
+            Session,
+            502,
+            "<html><body><h1>502 Bad Gateway</h1>\nThe server returned an invalid or incomplete response.\n</body></html>",
+            Ambiguous,
+            Kind::Gateway,
+        ),
+        ("agentgateway, no session of ours", NoSession, 503, "no endpoint", Ambiguous, Kind::Gateway),
+    ]);
+}

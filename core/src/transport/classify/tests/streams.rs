@@ -1,0 +1,83 @@
+//! The GET streams, DELETE and notifications.
+
+use http::{HeaderMap, header};
+
+use super::{headers, status};
+use crate::transport::classify::{
+    ListenerConclusion, ResumeConclusion, accepted_notification, delete, is_event_stream, listener, resume,
+};
+use crate::transport::exchange::Cause;
+
+const CAUSES: [Cause; 9] = [
+    Cause::Unreachable,
+    Cause::ConnectReset,
+    Cause::ConnectTimeout,
+    Cause::DnsTemporary,
+    Cause::Tls,
+    Cause::RefusedStream,
+    Cause::Closed,
+    Cause::Reset,
+    Cause::Other,
+];
+
+fn content_type(value: &str) -> HeaderMap {
+    headers(&[(header::CONTENT_TYPE, value)])
+}
+
+#[test]
+fn the_listener_says_next_to_nothing_of_the_session() {
+    let (sse, plain) = (content_type("text/event-stream"), content_type("text/plain"));
+    assert_eq!(listener(Ok((status(200), &sse))), ListenerConclusion::Open);
+    assert_eq!(listener(Ok((status(405), &plain))), ListenerConclusion::NotOffered);
+    assert_eq!(listener(Err(Cause::Refused)), ListenerConclusion::Suspect);
+    for code in [200, 204, 301, 307, 400, 401, 403, 404, 406, 409, 410, 429, 500, 501, 502, 503, 504] {
+        assert_eq!(listener(Ok((status(code), &plain))), ListenerConclusion::OpenAgain, "{code}");
+    }
+    assert_eq!(listener(Ok((status(404), &sse))), ListenerConclusion::OpenAgain);
+    for cause in CAUSES {
+        assert_eq!(listener(Err(cause)), ListenerConclusion::OpenAgain, "{cause:?}");
+    }
+}
+
+#[test]
+fn a_resume_is_open_refused_or_empty() {
+    let (sse, json) = (content_type("text/event-stream; charset=utf-8"), content_type("application/json"));
+    assert_eq!(resume(Ok((status(200), &sse))), ResumeConclusion::Open);
+    for code in [200, 202, 204, 302, 307, 400, 401, 404, 405, 409, 429, 500, 502, 503] {
+        assert_eq!(resume(Ok((status(code), &json))), ResumeConclusion::Refused, "{code}");
+    }
+    assert_eq!(resume(Ok((status(404), &sse))), ResumeConclusion::Refused);
+    for cause in CAUSES.into_iter().chain([Cause::Refused]) {
+        assert_eq!(resume(Err(cause)), ResumeConclusion::Empty, "{cause:?}");
+    }
+}
+
+#[test]
+fn a_delete_tells_whether_the_session_is_gone_for_sure() {
+    for (code, gone) in [(200, true), (202, true), (204, true), (404, true), (410, true), (400, false), (405, false)] {
+        assert_eq!(delete(Ok(status(code))), gone, "{code}");
+    }
+    assert!(!delete(Ok(status(500))));
+    assert!(!delete(Err(Cause::Refused)));
+}
+
+#[test]
+fn any_2xx_takes_a_notification() {
+    for (code, taken) in [(200, true), (202, true), (204, true), (302, false), (400, false), (404, false), (503, false)]
+    {
+        assert_eq!(accepted_notification(status(code)), taken, "{code}");
+    }
+}
+
+#[test]
+fn a_content_type_is_read_without_case_and_parameters() {
+    for value in
+        ["text/event-stream", "Text/Event-Stream", "text/event-stream;charset=utf-8", " text/event-stream ; x=y"]
+    {
+        assert!(is_event_stream(&content_type(value)), "{value}");
+    }
+    for value in ["application/json", "text/event-stream-x", "text/plain; text/event-stream", ""] {
+        assert!(!is_event_stream(&content_type(value)), "{value}");
+    }
+    assert!(!is_event_stream(&HeaderMap::new()));
+}
