@@ -1,0 +1,264 @@
+//! The real exchange: one request over reqwest, and nothing on top.
+//!
+//! reqwest would re-send on protocol refusals, follow redirects with the body, and time whole requests out; all of that is
+//! off, because each hides an arrival from the verdict. hyper-util alone may still pick another pooled connection, and does
+//! so only with a request that hyper handed back unwritten.
+//!
+//! A body is marked as taken by its own probe. A request without a body (GET, DELETE) has nothing that could tell: its probe
+//! is marked before it is handed over, and the mark is taken back only if the failure proves that no connection carried it.
+
+use std::fmt;
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use futures_util::stream::{self, BoxStream, Stream};
+use futures_util::{StreamExt, TryStreamExt};
+use reqwest::{Client, ClientBuilder, Proxy, redirect, retry};
+use rustls::ClientConfig;
+
+use super::exchange::{Cause, Exchange, WireFailure, WireRequest, WireResponse};
+use super::probe::ProbedBody;
+use super::tls::{self, TlsOptions};
+use crate::config::OptionError;
+
+mod cause;
+
+/// How a connection proves that the other side is alive: TCP keep-alive.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TcpKeepAlive {
+    /// Silence before the first probe, and between probes.
+    pub(crate) interval: Duration,
+    /// Probes without an answer that end the connection.
+    pub(crate) retries: u32,
+}
+
+/// How an HTTP/2 connection with open streams proves that the other side is alive.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Http2Ping {
+    /// Silence before a ping.
+    pub(crate) interval: Duration,
+    /// How long the answer may take.
+    pub(crate) timeout: Duration,
+}
+
+/// The certificate that the client shows, and its key.
+#[derive(Clone)]
+pub(crate) struct ClientIdentity {
+    /// PEM, the client's own certificate first.
+    pub(crate) certificate_chain_pem: Vec<u8>,
+    /// PEM.
+    pub(crate) private_key_pem: Vec<u8>,
+}
+
+/// Which proxy.
+#[derive(Clone, Default)]
+pub(crate) enum ProxySetting {
+    /// The one of the environment or of the system.
+    #[default]
+    Environment,
+    /// None, whatever the environment says.
+    None,
+    /// This one; it may hold a user and a password.
+    Url(String),
+}
+
+/// Which version of HTTP.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum HttpVersion {
+    /// What the TLS handshake agrees on; HTTP/1.1 without TLS.
+    #[default]
+    Auto,
+    /// HTTP/1.1 only.
+    Http1,
+    /// HTTP/2 without asking, also without TLS.
+    Http2,
+}
+
+/// All that is set about connections.
+#[derive(Clone)]
+pub(crate) struct HttpSettings {
+    pub(crate) connect_timeout: Duration,
+    pub(crate) pool_idle_timeout: Duration,
+    pub(crate) tcp_keep_alive: TcpKeepAlive,
+    pub(crate) http2_ping: Http2Ping,
+    pub(crate) root_certificates_pem: Option<Vec<u8>>,
+    pub(crate) client_identity: Option<ClientIdentity>,
+    pub(crate) proxy: ProxySetting,
+    pub(crate) http_version: HttpVersion,
+}
+
+impl Default for HttpSettings {
+    fn default() -> Self {
+        Self {
+            connect_timeout: Duration::from_secs(10),
+            // Node and uvicorn close idle connections after five seconds: reuse must end first.
+            pool_idle_timeout: Duration::from_secs(4),
+            tcp_keep_alive: TcpKeepAlive { interval: Duration::from_secs(15), retries: 3 },
+            http2_ping: Http2Ping { interval: Duration::from_secs(30), timeout: Duration::from_secs(20) },
+            root_certificates_pem: None,
+            client_identity: None,
+            proxy: ProxySetting::Environment,
+            http_version: HttpVersion::Auto,
+        }
+    }
+}
+
+impl fmt::Debug for HttpSettings {
+    // A proxy URL may hold a password, an identity holds a key.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("HttpSettings")
+            .field("connect_timeout", &self.connect_timeout)
+            .field("pool_idle_timeout", &self.pool_idle_timeout)
+            .field("tcp_keep_alive", &self.tcp_keep_alive)
+            .field("http2_ping", &self.http2_ping)
+            .field("root_certificates", &self.root_certificates_pem.is_some())
+            .field("client_certificate", &self.client_identity.is_some())
+            .field("http_version", &self.http_version)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Sends over real connections.
+pub(crate) struct HttpExchange {
+    settings: HttpSettings,
+    tls: ClientConfig,
+    pooled: Client,
+    /// Never reuses a connection; made when first asked for.
+    fresh: OnceLock<Client>,
+}
+
+impl HttpExchange {
+    /// An exchange with these settings; connects to nothing.
+    ///
+    /// # Errors
+    /// Names the option that cannot be used.
+    pub(crate) fn new(settings: HttpSettings) -> Result<Self, OptionError> {
+        let tls = tls::client_config(&TlsOptions {
+            root_certificates: settings.root_certificates_pem.as_deref(),
+            identity: settings.client_identity.as_ref(),
+            http_version: settings.http_version,
+        })?;
+        let pooled = builder(&settings, &tls)?
+            .build()
+            .map_err(|error| OptionError::new("http_version", format!("the HTTP client was not made: {error}")))?;
+        Ok(Self { settings, tls, pooled, fresh: OnceLock::new() })
+    }
+
+    fn client(&self, fresh_connection: bool) -> Result<&Client, WireFailure> {
+        if !fresh_connection {
+            return Ok(&self.pooled);
+        }
+        if let Some(client) = self.fresh.get() {
+            return Ok(client);
+        }
+        let unusable = |source| WireFailure { cause: Cause::BadRequest, source: Some(source) };
+        let client = builder(&self.settings, &self.tls)
+            .map_err(|error| unusable(Box::new(error)))?
+            .pool_max_idle_per_host(0)
+            .build()
+            .map_err(|error| unusable(Box::new(error)))?;
+        Ok(self.fresh.get_or_init(|| client))
+    }
+}
+
+impl fmt::Debug for HttpExchange {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_tuple("HttpExchange").field(&self.settings).finish()
+    }
+}
+
+fn builder(settings: &HttpSettings, tls: &ClientConfig) -> Result<ClientBuilder, OptionError> {
+    let keep_alive = settings.tcp_keep_alive;
+    let mut builder = Client::builder()
+        .user_agent(concat!("oncewire/", env!("CARGO_PKG_VERSION")))
+        .redirect(redirect::Policy::none())
+        .retry(retry::never())
+        .referer(false)
+        .tls_backend_preconfigured(tls.clone())
+        .connect_timeout(settings.connect_timeout)
+        .pool_idle_timeout(settings.pool_idle_timeout)
+        .tcp_keepalive(keep_alive.interval)
+        .tcp_keepalive_interval(keep_alive.interval)
+        .tcp_keepalive_retries(keep_alive.retries)
+        .http2_keep_alive_interval(settings.http2_ping.interval)
+        .http2_keep_alive_timeout(settings.http2_ping.timeout);
+    // Keep-alive probes do not run while sent bytes wait for their acknowledgement: this bounds that wait alike.
+    #[cfg(any(target_os = "android", target_os = "linux"))]
+    {
+        builder = builder.tcp_user_timeout(keep_alive.interval.saturating_mul(keep_alive.retries));
+    }
+    builder = match settings.http_version {
+        HttpVersion::Auto => builder,
+        HttpVersion::Http1 => builder.http1_only(),
+        HttpVersion::Http2 => builder.http2_prior_knowledge(),
+    };
+    match &settings.proxy {
+        ProxySetting::Environment => Ok(builder),
+        ProxySetting::None => Ok(builder.no_proxy()),
+        ProxySetting::Url(url) => Ok(builder.proxy(proxy(url)?)),
+    }
+}
+
+fn proxy(url: &str) -> Result<Proxy, OptionError> {
+    let problem = || OptionError::new("proxy", "it is not an http or https URL");
+    let url = url::Url::parse(url).map_err(|_| problem())?;
+    if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
+        return Err(problem());
+    }
+    Proxy::all(url).map_err(|_| problem())
+}
+
+#[async_trait]
+impl Exchange for HttpExchange {
+    async fn send(&self, request: WireRequest) -> Result<WireResponse, WireFailure> {
+        let WireRequest { method, url, headers, body, probe, fresh_connection } = request;
+        let mut outgoing = self.client(fresh_connection)?.request(method, url).headers(headers);
+        // hyper need not poll a body of zero bytes, so such a body tells as little as none.
+        let tells = match body {
+            Some(body) => {
+                let tells = !body.is_empty();
+                outgoing = outgoing.body(reqwest::Body::wrap(ProbedBody::new(body, probe.clone())));
+                tells
+            }
+            None => false,
+        };
+        if !tells {
+            probe.mark_taken();
+        }
+        match outgoing.send().await {
+            Ok(mut response) => Ok(WireResponse {
+                status: response.status(),
+                headers: std::mem::take(response.headers_mut()),
+                body: until_broken(response.bytes_stream()),
+            }),
+            Err(error) => {
+                if !tells && cause::proves_unsent(&error) {
+                    probe.reset();
+                }
+                let cause = cause::before_head(&error);
+                Err(WireFailure { cause, source: Some(Box::new(error.without_url())) })
+            }
+        }
+    }
+}
+
+/// The chunks, up to the end or the first error.
+fn until_broken(
+    body: impl Stream<Item = reqwest::Result<Bytes>> + Send + 'static,
+) -> BoxStream<'static, Result<Bytes, WireFailure>> {
+    let chunks = body
+        .map_err(|error| WireFailure { cause: cause::in_body(&error), source: Some(Box::new(error.without_url())) });
+    stream::unfold(Some(chunks.boxed()), |chunks| async move {
+        let mut chunks = chunks?;
+        let item = chunks.next().await?;
+        let rest = item.is_ok().then_some(chunks);
+        Some((item, rest))
+    })
+    .boxed()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,1 @@
+//! Canaries on real sockets: each fact that a promise rests on.

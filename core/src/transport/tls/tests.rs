@@ -1,0 +1,1 @@
+//! Our own roots, a client certificate, and a machine without roots.
