@@ -1,0 +1,1 @@
+//! Hosts many servers at once and drives them over HTTP with JSON.

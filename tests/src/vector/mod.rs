@@ -1,0 +1,1 @@
+//! The scenarios: format, expansion, judge.
