@@ -35,6 +35,12 @@ impl BackoffBounds {
         }
         Ok(Self { first, max })
     }
+
+    /// The same, with no bound above `max`.
+    #[must_use]
+    pub(crate) fn capped(self, max: Duration) -> Self {
+        Self { first: self.first.min(max), max: self.max.min(max) }
+    }
 }
 
 impl Default for BackoffBounds {

@@ -75,7 +75,8 @@ pub struct Situation {
     pub remaining: Option<Duration>,
     /// How long never-sent attempts may still be repeated: to the deadline, else what is left of `connect_patience`.
     pub patience: Duration,
-    /// Does the retry budget allow one more resend?
+    /// Does the retry budget allow one more resend? It cannot be asked without taking: say yes, take when a resend is charged as
+    /// [`Charge::Ambiguous`], and ask again with no where there was nothing to take.
     pub budget: bool,
 }
 
@@ -126,7 +127,7 @@ pub enum TokenStanding {
     NoProvider,
     /// The one that was refused is still the cached one.
     Refused,
-    /// A new one is there.
+    /// A new one is there. A provider that gives the refused one again has failed, and the call with it.
     Fresh,
 }
 

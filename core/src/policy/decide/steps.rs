@@ -114,6 +114,8 @@ fn resend(situation: &Situation, wait: Wait, charge: Charge) -> Decision {
     let lost = situation.session == SessionStanding::Lost;
     match leave(situation) {
         Leave::Refused => Decision::Surface,
+        // The hints that count are those of the session that the call would go to: there has to be one. A suspect session is asked as
+        // it is; no answer within the look-up's bound means no hints, and the caller is not kept waiting for a ping on top.
         Leave::AskTheServer if lost => recover(situation),
         Leave::AskTheServer => Decision::LookUpHints,
         Leave::Given if lost => recover(situation),
