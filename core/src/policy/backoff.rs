@@ -161,6 +161,17 @@ mod tests {
     }
 
     #[test]
+    fn a_cap_lowers_what_is_above_it() {
+        let second = Duration::from_secs(1);
+        assert_eq!(BackoffBounds::default().capped(second), BackoffBounds { first: FIRST, max: second });
+        assert_eq!(BackoffBounds::default().capped(2 * MAX), BackoffBounds::default());
+        assert_eq!(
+            BackoffBounds { first: 3 * second, max: MAX }.capped(second),
+            BackoffBounds { first: second, max: second }
+        );
+    }
+
+    #[test]
     fn a_back_off_without_end_does_not_overflow() {
         let mut backoff = Backoff::with_seed(BackoffBounds::new(FIRST, Duration::MAX).unwrap(), 1);
         assert!((0..200).map(|_| backoff.next_delay()).max().unwrap() > MAX);
