@@ -43,10 +43,7 @@ impl Id {
         match self {
             Self::Number(number) => Some(*number),
             Self::Negative(_) => None,
-            Self::Text(text) => text
-                .parse()
-                .ok()
-                .filter(|number: &u64| number.to_string() == *text),
+            Self::Text(text) => text.parse().ok().filter(|number: &u64| number.to_string() == *text),
             Self::Other(raw) => whole(raw.get()),
         }
     }
@@ -69,7 +66,6 @@ fn whole(text: &str) -> Option<u64> {
         return None;
     }
     let number: f64 = text.parse().ok()?;
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     (number.fract() == 0.0 && (0.0..EXACT).contains(&number)).then_some(number as u64)
 }
 
@@ -108,9 +104,7 @@ impl Hash for Id {
 
 impl fmt::Debug for Id {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&crate::transport::limits::excerpt(
-            self.to_json().as_bytes(),
-        ))
+        formatter.write_str(&crate::transport::limits::excerpt(self.to_json().as_bytes()))
     }
 }
 
@@ -132,8 +126,7 @@ impl IdSource {
 
     /// Is this the id of any request of ours, past or present?
     pub(crate) fn issued(&self, id: &Id) -> bool {
-        id.as_ours()
-            .is_some_and(|number| number >= 1 && number < self.0.load(Ordering::Relaxed))
+        id.as_ours().is_some_and(|number| number >= 1 && number < self.0.load(Ordering::Relaxed))
     }
 }
 
@@ -170,10 +163,7 @@ mod tests {
     fn a_float_past_its_exact_range_is_nobodys_id() {
         assert_eq!(id("9007199254740993.0").as_ours(), None);
         assert_eq!(id("1e300").as_ours(), None);
-        assert_eq!(
-            id("9007199254740993").as_ours(),
-            Some(9_007_199_254_740_993)
-        );
+        assert_eq!(id("9007199254740993").as_ours(), Some(9_007_199_254_740_993));
     }
 
     #[test_case("18446744073709551615")]
@@ -187,10 +177,7 @@ mod tests {
     #[test_case("{\"a\":1}")]
     fn an_id_is_echoed_as_the_same_json(json: &str) {
         let echoed = id(json).to_json();
-        match (
-            serde_json::from_str::<String>(json),
-            serde_json::from_str::<String>(&echoed),
-        ) {
+        match (serde_json::from_str::<String>(json), serde_json::from_str::<String>(&echoed)) {
             (Ok(text), Ok(again)) => assert_eq!(text, again),
             _ => assert_eq!(echoed, if json == "-0" { "0" } else { json }),
         }

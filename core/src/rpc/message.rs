@@ -262,7 +262,6 @@ fn loose_code(raw: &RawValue) -> Option<i64> {
         return text(raw).parse().ok();
     }
     let code: f64 = raw.get().parse().ok()?;
-    #[allow(clippy::cast_possible_truncation)]
     (code.fract() == 0.0 && code.abs() < 9e15).then_some(code as i64)
 }
 

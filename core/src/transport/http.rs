@@ -261,4 +261,8 @@ fn until_broken(
 }
 
 #[cfg(test)]
+mod http2_tests;
+#[cfg(test)]
+pub(crate) mod peer;
+#[cfg(test)]
 mod tests;

@@ -118,7 +118,8 @@ fn an_event_of_exactly_the_limit_passes(line_end: &str) {
     // 3 + 3 bytes, 1 for the end of the first line, 1 for that of the second.
     let text = "id:1\ndata:\n\n".repeat(3).replace('\n', line_end);
     for cut in 0..text.len() {
-        let parts = [text[..cut].to_owned(), text[cut..].to_owned()];
+        let (start, rest) = text.split_at(cut);
+        let parts = [start.to_owned(), rest.to_owned()];
         let (events, end) = read(&mut EventStream::new(body(parts.clone()), 11));
         assert_eq!((events.len(), matches!(end, Item::Ended)), (3, true), "cut at {cut}");
         let (events, end) = read(&mut EventStream::new(body(parts), 9));
@@ -131,7 +132,8 @@ fn the_events_before_one_that_is_too_large_are_delivered() {
     for line_end in ["\n", "\r", "\r\n"] {
         let text = format!("data: a\n\ndata: b\n\ndata: {}", "c".repeat(100)).replace('\n', line_end);
         for cut in 0..text.len() {
-            let parts = [text[..cut].to_owned(), text[cut..].to_owned()];
+            let (start, rest) = text.split_at(cut);
+            let parts = [start.to_owned(), rest.to_owned()];
             let (events, end) = read(&mut EventStream::new(body(parts), 20));
             assert_eq!(events, [data("a"), data("b")], "cut at {cut}");
             assert!(matches!(end, Item::TooLarge), "{end:?}");

@@ -106,7 +106,7 @@ fn while_connecting(error: &reqwest::Error, chain: &Chain<'_>) -> Cause {
 
 /// The resolver tells its codes by text alone. The texts for "no such name" (EAI_NONAME, EAI_NODATA, WSAHOST_NOT_FOUND) are
 /// few; anything else, EAI_AGAIN and texts in another language included, may pass: waiting for it costs only patience.
-fn lookup(chain: &Chain<'_>) -> Cause {
+pub(super) fn lookup(chain: &Chain<'_>) -> Cause {
     const UNKNOWN: [&str; 6] = [
         "Name or service not known",
         "No address associated with hostname",
