@@ -439,3 +439,17 @@ fn a_lookup_tells_a_host_that_does_not_exist_from_one_that_may(text: &str, expec
     let error = io::Error::other(text);
     assert_eq!(cause::lookup(&vec![&error]), expected);
 }
+
+#[tokio::test]
+async fn a_name_that_is_not_found_takes_no_body() {
+    // A label of more than 63 bytes fits in no DNS message, so the lookup fails without one.
+    let url = url::Url::parse(&format!("http://{}.invalid/mcp?key=s3cret", "a".repeat(64))).unwrap();
+    let request = post(url);
+    let probe = request.probe.clone();
+    let cause = failure(&exchange(|_| {}), request).await.cause;
+    assert!(
+        matches!(cause, Cause::DnsUnknownHost | Cause::DnsTemporary),
+        "{cause:?}"
+    );
+    assert!(!probe.body_taken());
+}
