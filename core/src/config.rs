@@ -61,3 +61,17 @@ impl OptionError {
         Self { field, problem: problem.into() }
     }
 }
+
+/// Which era a client speaks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Era {
+    /// What the server speaks. As long as this version knows the handshake era only, the same as [`Era::Legacy`].
+    #[default]
+    Auto,
+    /// 2025-03-26 to 2025-11-25: a handshake, and a session if the server gives one.
+    Legacy,
+    /// 2026-07-28. This version does not speak it yet: building a client with it is a typed error.
+    Modern,
+}

@@ -3,16 +3,43 @@
 
 #![forbid(unsafe_code)]
 
+mod auth;
+mod background;
+mod builder;
+mod call;
+mod client;
+mod clock;
 mod config;
 mod era;
+mod error;
+mod event;
+mod handler;
 mod method;
 mod outcome;
 pub mod policy;
+mod request;
+mod results;
 mod rpc;
+pub mod session;
 mod sse;
+mod text;
+mod tools;
 pub mod transport;
 
-pub use config::{Recovery, Resend, TrustAnnotations};
+pub use auth::ProviderError;
+pub use builder::ClientBuilder;
+pub use call::CallOptions;
+pub use client::Client;
+pub use config::{Era, OptionError, Recovery, Resend, TrustAnnotations};
 pub use era::Lifecycle;
+pub use error::{Error, Failure, RpcFailure};
+pub use event::{Event, EventName, EventStream};
+pub use handler::{HandlerError, Progress, ServerNotification};
 pub use method::{Method, Repeatability};
 pub use outcome::{Attempt, Execution, Kind, Phase, Proof, merge};
+pub use request::{Call, ListCall};
+pub use results::{
+    CallToolResult, CompleteResult, GetPromptResult, InitializeResult, ListResult, Prompt, PromptArgument,
+    ReadResourceResult, Resource, ResourceTemplate, Tool,
+};
+pub use tools::ToolAnnotations;

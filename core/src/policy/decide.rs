@@ -146,6 +146,8 @@ pub struct Counts {
     pub refused_streams: u32,
     /// Waits after a 429.
     pub rate_limit_waits: u32,
+    /// Resumes of the latest attempt.
+    pub resumes: u32,
     /// Resumes in a row without a new event id.
     pub empty_resumes: u32,
 }
@@ -177,6 +179,23 @@ pub enum Decision {
         /// What it counts against.
         charge: Charge,
     },
+}
+
+impl Decision {
+    /// The word used in events.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Deliver => "deliver",
+            Self::Surface => "surface",
+            Self::Recover => "recover",
+            Self::Verify => "verify",
+            Self::Refresh => "refresh",
+            Self::LookUpHints => "look_up_hints",
+            Self::Resume { .. } => "resume",
+            Self::Resend { .. } => "resend",
+        }
+    }
 }
 
 /// How long to wait before the next attempt.

@@ -3,3 +3,4 @@
 pub(crate) mod id;
 pub(crate) mod message;
 pub(crate) mod params;
+pub(crate) mod router;

@@ -1,3 +1,4 @@
 //! Server-sent events, bounded.
 
 pub(crate) mod stream;
+pub(crate) mod resume;

@@ -7,3 +7,5 @@ pub(crate) mod http;
 pub(crate) mod limits;
 pub mod probe;
 pub(crate) mod tls;
+pub(crate) mod answer;
+pub(crate) mod wire;

@@ -98,7 +98,8 @@ fn resumable(situation: &Situation) -> Decision {
     }
     let wait = match situation.retry_after {
         Some(wait) => Wait::Exactly(wait),
-        None if situation.counts.empty_resumes == 0 => Wait::None,
+        // A server that closes each stream at once must not be asked again and again without a pause.
+        None if situation.counts.resumes == 0 => Wait::None,
         None => Wait::Backoff,
     };
     Decision::Resume { wait }

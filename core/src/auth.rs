@@ -1,0 +1,143 @@
+//! The caller's token: asked for once, cached until a server answers 401, then asked for once more, however many calls saw the 401.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use futures_util::future::{BoxFuture, Shared};
+use http::HeaderValue;
+use tokio::time::timeout;
+
+use crate::background::Background;
+
+/// How long the provider may take; it is asked in recovery too, where nobody else sets a bound.
+pub const TOKEN_PATIENCE: Duration = Duration::from_secs(30);
+
+/// What a provider fails with; its text may reach errors and logs, so it must hold no secret.
+pub type ProviderError = Box<dyn std::error::Error + Send + Sync>;
+
+/// Gives the bearer token. It gets the token that the server refused, or `None` the first time.
+pub type TokenProvider = Arc<dyn Fn(Option<String>) -> BoxFuture<'static, Result<String, ProviderError>> + Send + Sync>;
+
+/// A token, as it goes into the `Authorization` header, and the count of tokens that came before it.
+#[derive(Clone)]
+pub(crate) struct Token {
+    pub(crate) header: HeaderValue,
+    pub(crate) serial: u64,
+    value: Arc<str>,
+}
+
+impl fmt::Debug for Token {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Token").field("serial", &self.serial).finish_non_exhaustive()
+    }
+}
+
+/// Why there is no token.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("the token provider failed: {0}")]
+pub(crate) struct TokenError(Arc<str>);
+
+type Flight = Shared<BoxFuture<'static, Result<Token, TokenError>>>;
+
+#[derive(Default)]
+struct Cache {
+    current: Option<Token>,
+    serials: u64,
+    flight: Option<Flight>,
+}
+
+/// The cached token and its single flight.
+pub(crate) struct TokenCache {
+    provider: Option<TokenProvider>,
+    cache: Arc<Mutex<Cache>>,
+    background: Background,
+}
+
+impl fmt::Debug for TokenCache {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("TokenCache").finish_non_exhaustive()
+    }
+}
+
+impl TokenCache {
+    pub(crate) fn new(provider: Option<TokenProvider>, background: Background) -> Self {
+        Self { provider, cache: Arc::default(), background }
+    }
+
+    pub(crate) fn has_provider(&self) -> bool {
+        self.provider.is_some()
+    }
+
+    /// The serial of the cached token.
+    pub(crate) fn serial(&self) -> Option<u64> {
+        lock(&self.cache).current.as_ref().map(|token| token.serial)
+    }
+
+    /// The cached token, or the first one.
+    pub(crate) async fn get(&self) -> Result<Option<Token>, TokenError> {
+        self.newer_than(None).await
+    }
+
+    /// A token newer than the refused one.
+    pub(crate) async fn refresh(&self, refused: u64) -> Result<Option<Token>, TokenError> {
+        self.newer_than(Some(refused)).await
+    }
+
+    async fn newer_than(&self, refused: Option<u64>) -> Result<Option<Token>, TokenError> {
+        let Some(provider) = &self.provider else { return Ok(None) };
+        let flight = {
+            let mut cache = lock(&self.cache);
+            match (&cache.current, refused) {
+                (Some(token), None) => return Ok(Some(token.clone())),
+                (Some(token), Some(serial)) if token.serial > serial => return Ok(Some(token.clone())),
+                _ => {}
+            }
+            if let Some(flight) = &cache.flight {
+                flight.clone()
+            } else {
+                let flight = self.ask(provider, &mut cache);
+                cache.flight = Some(flight.clone());
+                flight
+            }
+        };
+        flight.await.map(Some)
+    }
+
+    /// Asks the provider in a task of its own: no caller's cancellation stops it.
+    fn ask(&self, provider: &TokenProvider, cache: &mut Cache) -> Flight {
+        let refused = cache.current.as_ref().map(|token| token.value.to_string());
+        cache.serials += 1;
+        let serial = cache.serials;
+        let provider = Arc::clone(provider);
+        let shared_cache = Arc::clone(&self.cache);
+        let task = self.background.spawn(async move {
+            let asked = std::panic::AssertUnwindSafe(timeout(TOKEN_PATIENCE, async move { provider(refused).await })).catch_unwind().await;
+            let result = match asked {
+                Ok(Ok(Ok(value))) => token(&value, serial),
+                Ok(Ok(Err(error))) => Err(TokenError(error.to_string().into())),
+                Ok(Err(_)) => Err(TokenError(format!("no token within {} s", TOKEN_PATIENCE.as_secs()).into())),
+                Err(_) => Err(TokenError("it panicked".into())),
+            };
+            let mut cache = lock(&shared_cache);
+            cache.flight = None;
+            if let Ok(token) = &result {
+                cache.current = Some(token.clone());
+            }
+            result
+        });
+        async move { task.await.unwrap_or_else(|_| Err(TokenError("the client was closed".into()))) }.boxed().shared()
+    }
+}
+
+fn token(value: &str, serial: u64) -> Result<Token, TokenError> {
+    let mut header = HeaderValue::try_from(format!("Bearer {value}"))
+        .map_err(|_| TokenError("the token holds characters that no header can carry".into()))?;
+    header.set_sensitive(true);
+    Ok(Token { header, serial, value: value.into() })
+}
+
+fn lock(cache: &Mutex<Cache>) -> std::sync::MutexGuard<'_, Cache> {
+    cache.lock().unwrap_or_else(PoisonError::into_inner)
+}

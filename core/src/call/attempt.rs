@@ -1,0 +1,144 @@
+//! One attempt: one POST, and its answer read to the end.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{HeaderMap, StatusCode};
+
+use super::record::CallRecord;
+use crate::rpc::router::{Origin, Router};
+use crate::session::Session;
+use crate::transport::answer::{Activity, Answer, AnswerReader, Limits, Position};
+use crate::transport::classify::End;
+use crate::transport::exchange::{WireFailure, WireResponse};
+use crate::transport::probe::Probe;
+use crate::transport::wire::{Carried, Unready, Wire};
+use crate::outcome::Kind;
+
+/// What an attempt is made with.
+pub(crate) struct Attempt<'a> {
+    pub(crate) wire: &'a Wire,
+    pub(crate) router: &'a Router,
+    pub(crate) limits: Limits,
+    /// The session that carries it; none for `initialize`.
+    pub(crate) session: Option<&'a Arc<Session>>,
+    /// The call that it is an attempt of; none for the client's own requests.
+    pub(crate) call: Option<&'a Arc<CallRecord>>,
+    /// The id of the request in `body`.
+    pub(crate) id: u64,
+    pub(crate) fresh_connection: bool,
+    pub(crate) patience: Patience,
+}
+
+/// How long silence is borne.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Patience {
+    /// Always.
+    pub(crate) idle: Option<Duration>,
+    /// Once the session is declared gone, and on a resumed stream.
+    pub(crate) orphan: Option<Duration>,
+}
+
+/// How it ended.
+pub(crate) enum Ended {
+    /// It was not sent, for a reason of the host's.
+    Unready(Unready),
+    /// No head arrived.
+    NoHead(WireFailure),
+    /// Nothing arrived for too long.
+    Silent { head_arrived: bool },
+    /// The head arrived.
+    Head { status: StatusCode, headers: HeaderMap, answer: Answer },
+}
+
+impl Ended {
+    /// The facts, as `classify` takes them; `None` if nothing was tried.
+    pub(crate) fn end(&self, position: &Position) -> Option<End<'_>> {
+        match self {
+            Self::Unready(_) => None,
+            Self::NoHead(failure) => Some(End::NoHead(failure.cause)),
+            Self::Silent { head_arrived } => {
+                Some(End::Interrupted { kind: Kind::Timeout, head_arrived: *head_arrived })
+            }
+            Self::Head { status, headers, answer } => {
+                Some(End::Head { status: *status, headers, body: answer.body_end(position) })
+            }
+        }
+    }
+}
+
+impl Attempt<'_> {
+    /// Sends the request and reads its answer. Returns how it ended and the serial of the token that it carried.
+    pub(crate) async fn run(&self, body: Bytes, probe: Probe, position: &mut Position) -> (Ended, Option<u64>) {
+        let carried = self.session.map_or_else(Carried::default, |session| session.carried());
+        let ready = match self.wire.post(carried, body, probe, self.fresh_connection).await {
+            Ok(ready) => ready,
+            Err(unready) => return (Ended::Unready(unready), None),
+        };
+        let token = ready.token;
+        let activity = Arc::new(Activity::start());
+        let response = tokio::select! {
+            biased;
+            response = self.wire.send(ready) => match response {
+                Ok(response) => response,
+                Err(failure) => return (Ended::NoHead(failure), token),
+            },
+            () = self.silence(&activity, false) => return (Ended::Silent { head_arrived: false }, token),
+        };
+        (self.read(response, position, &activity, false).await, token)
+    }
+
+    /// Reads the answer from the response to the POST, or from a GET that resumes it.
+    pub(crate) async fn read(
+        &self,
+        response: WireResponse,
+        position: &mut Position,
+        activity: &Arc<Activity>,
+        resumed: bool,
+    ) -> Ended {
+        let (status, headers) = (response.status, response.headers.clone());
+        if let Some(call) = self.call.filter(|_| !resumed) {
+            call.saw_head(status);
+        }
+        let origin = Origin { session: self.session, call: self.call };
+        let other = |message| self.router.route(message, origin);
+        let reader = AnswerReader {
+            our_id: self.id,
+            ids: &self.wire.ids,
+            limits: self.limits,
+            activity: Arc::clone(activity),
+            other: &other,
+        };
+        tokio::select! {
+            biased;
+            answer = reader.read(response, position) => Ended::Head { status, headers, answer },
+            () = self.silence(activity, resumed) => Ended::Silent { head_arrived: true },
+        }
+    }
+
+    /// Completes when nothing arrived for longer than is borne.
+    pub(crate) async fn silence(&self, activity: &Activity, resumed: bool) {
+        let idle = async {
+            match self.patience.idle {
+                Some(limit) => activity.silent_for(limit).await,
+                None => std::future::pending().await,
+            }
+        };
+        let orphan = async {
+            let (Some(limit), Some(session)) = (self.patience.orphan, self.session) else {
+                return std::future::pending().await;
+            };
+            if !resumed {
+                session.gone().cancelled().await;
+                // The silence counts from the moment that the loss was declared.
+                activity.touch();
+            }
+            activity.silent_for(limit).await;
+        };
+        tokio::select! {
+            () = idle => {}
+            () = orphan => {}
+        }
+    }
+}

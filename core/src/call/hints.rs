@@ -1,0 +1,58 @@
+//! The hints of a tool that nobody has listed yet in this generation: looked up at the moment that they are needed. One attempt for each
+//! page, no patience, no recovery, two seconds in all; no answer means no hints.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::json;
+use serde_json::value::RawValue;
+use tokio::time::timeout;
+
+use super::attempt::{Attempt, Ended, Patience};
+use crate::client::Core;
+use crate::method::Method;
+use crate::results::{Listed, Page, Tool};
+use crate::rpc::message::request_bytes;
+use crate::rpc::params::Params;
+use crate::session::Session;
+use crate::transport::answer::{Answer, Position};
+use crate::transport::probe::Probe;
+
+/// How long a look-up may take.
+pub const LOOK_UP_PATIENCE: Duration = Duration::from_secs(2);
+
+/// Lists the tools on this session and records their hints.
+pub(crate) async fn look_up(core: &Core, session: &Arc<Session>) {
+    let epoch = core.tools.epoch();
+    if let Ok(Some(tools)) = timeout(LOOK_UP_PATIENCE, list(core, session)).await {
+        core.tools.record(session.generation, epoch, tools.iter().map(|tool| &**tool));
+    }
+}
+
+async fn list(core: &Core, session: &Arc<Session>) -> Option<Vec<Box<RawValue>>> {
+    let mut tools = Vec::new();
+    let mut params = Params::none();
+    for _ in 0..core.settings.max_pages {
+        let id = core.wire.ids.next();
+        let attempt = Attempt {
+            wire: &core.wire,
+            router: &core.router,
+            limits: core.settings.limits,
+            session: Some(session),
+            call: None,
+            id,
+            fresh_connection: false,
+            patience: Patience::default(),
+        };
+        let body = request_bytes(id, Method::LIST_TOOLS.as_str(), &params);
+        let (ended, _) = attempt.run(body, Probe::new(), &mut Position::default()).await;
+        let Ended::Head { answer: Answer::Result(raw), .. } = ended else { return None };
+        let page = Page::of(&raw, Tool::MEMBER);
+        tools.extend(page.items);
+        match page.next_cursor {
+            Some(cursor) => params = Params::from_value("params", &json!({ "cursor": cursor })).ok()?,
+            None => return Some(tools),
+        }
+    }
+    None
+}

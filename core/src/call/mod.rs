@@ -1,0 +1,158 @@
+//! A call's life: attempts, deadline, cancellation, and the guard that judges it when its future is dropped.
+
+pub(crate) mod attempt;
+mod drive;
+mod hints;
+pub(crate) mod options;
+pub(crate) mod record;
+mod verdict;
+
+use std::sync::Arc;
+
+use serde_json::json;
+use serde_json::value::RawValue;
+use uuid::Uuid;
+
+pub use self::options::CallOptions;
+use self::drive::Driver;
+use self::options::{CallExtras, IdempotencyKey};
+use self::record::{CallRecord, InFlightToCancel};
+use crate::client::Core;
+use crate::clock::{CallClock, Timeouts};
+use crate::error::Error;
+use crate::event::{Event, EventName};
+use crate::method::Method;
+use crate::outcome::{Execution, Kind, merge};
+use crate::rpc::message::notification_bytes;
+use crate::rpc::params::Params;
+use crate::session::recovery::NoSession;
+use crate::transport::probe::Probe;
+
+/// What the caller asked for.
+#[derive(Clone)]
+pub(crate) struct Spec {
+    pub(crate) method: Method,
+    /// The tool, prompt or URI.
+    pub(crate) name: Option<String>,
+    pub(crate) params: Params,
+    /// Options of the call, the tool and the client, put together.
+    pub(crate) options: CallOptions,
+    pub(crate) extras: CallExtras,
+}
+
+impl Spec {
+    fn is_tool_call(&self) -> bool {
+        self.method.as_str() == Method::CALL_TOOL.as_str()
+    }
+
+    fn idempotency_key(&self) -> Option<String> {
+        match &self.extras.key {
+            _ if !self.is_tool_call() => None,
+            IdempotencyKey::Made => Some(Uuid::now_v7().to_string()),
+            IdempotencyKey::Given(key) => Some(key.clone()),
+            IdempotencyKey::Off => None,
+        }
+    }
+}
+
+/// A result, and the generation of the session that it came on.
+pub(crate) type Answered = (Box<RawValue>, u64);
+
+/// Carries out one call, or one page of a list, on this clock.
+pub(crate) async fn run(core: Arc<Core>, spec: Spec, clock: Arc<CallClock>) -> Result<Answered, Error> {
+    let key = spec.idempotency_key();
+    let on_progress = spec.extras.on_progress.clone();
+    let record =
+        Arc::new(CallRecord::new(spec.method.clone(), spec.name.clone(), key, Arc::clone(&clock), on_progress));
+    core.budget.deposit();
+    let guard = Guard { core: Arc::clone(&core), record: Arc::clone(&record), armed: true };
+    let mut driver = Driver::new(Arc::clone(&core), spec, Arc::clone(&record));
+    let outcome = tokio::select! {
+        biased;
+        outcome = driver.drive() => outcome,
+        () = clock.expired() => Err(guard.interrupt(Kind::Timeout)),
+        () = core.sessions.closing().cancelled() => Err(guard.interrupt(Kind::Closed)),
+    };
+    guard.finish(outcome.as_ref().err());
+    outcome
+}
+
+/// A list whose pages do not end: a typed error of a call that was answered, but not with a list.
+pub(crate) fn paging_failed(spec: &Spec, reason: &str) -> Error {
+    let clock = Arc::new(CallClock::start(spec.options.timeouts()));
+    let record = CallRecord::new(spec.method.clone(), spec.name.clone(), None, clock, None);
+    verdict::paging_failed(&record, reason)
+}
+
+/// There is no session, and no call that wanted it.
+pub(crate) fn handshake_failed(why: &NoSession) -> Error {
+    let clock = Arc::new(CallClock::start(Timeouts::default()));
+    let record = CallRecord::new(Method::raw("initialize"), None, None, clock, None);
+    verdict::without_session(&record, why)
+}
+
+/// Judges a call whose future is dropped, tells the server that nobody waits, and sends nothing else.
+struct Guard {
+    core: Arc<Core>,
+    record: Arc<CallRecord>,
+    armed: bool,
+}
+
+impl Guard {
+    fn interrupt(&self, kind: Kind) -> Error {
+        let phase = self.record.phase();
+        self.end(kind);
+        verdict::interrupted(&self.record, kind, phase)
+    }
+
+    fn end(&self, kind: Kind) {
+        if let Some(in_flight) = self.record.interrupt(kind) {
+            tell_cancelled(&self.core, in_flight);
+        }
+    }
+
+    fn finish(mut self, error: Option<&Error>) {
+        self.armed = false;
+        let execution = error.map_or(Execution::Answered, Error::execution);
+        self.emit(execution, error.map(Error::kind), error.and_then(Error::proof));
+    }
+
+    fn emit(&self, execution: Execution, kind: Option<Kind>, proof: Option<crate::Proof>) {
+        self.core.wire.events.emit(Event {
+            execution: Some(execution),
+            kind,
+            proof,
+            attempt: Some(self.record.started()),
+            ..self.record.event(EventName::CallFinished)
+        });
+    }
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        if self.armed {
+            self.end(Kind::Cancelled);
+            let (execution, proof) = merge(&self.record.attempts());
+            self.emit(execution, Some(Kind::Cancelled), proof);
+        }
+    }
+}
+
+/// `notifications/cancelled` for a request that may be running (MCP 2025-11-25, basic, utilities, cancellation), on the session that
+/// carried it. One attempt, nobody waits for it.
+pub(crate) fn tell_cancelled(core: &Arc<Core>, in_flight: InFlightToCancel) {
+    let InFlightToCancel { id, session } = in_flight;
+    if session.gone().is_cancelled() {
+        return;
+    }
+    let wire = Arc::clone(&core.wire);
+    drop(core.wire.background.spawn(async move {
+        let params = json!({ "requestId": id, "reason": "the caller no longer waits" });
+        let params = Params::from_value("params", &params).unwrap_or_default();
+        let body = notification_bytes("notifications/cancelled", &params);
+        if let Ok(ready) = wire.post(session.carried(), body, Probe::new(), false).await {
+            // Whatever the answer, there is nothing more to do.
+            let _ = wire.send(ready).await;
+        }
+    }));
+}

@@ -1,0 +1,217 @@
+//! What is known of a call while it runs: its finished attempts, and the one in flight.
+//!
+//! Shared by the call's future, by the streams that bring its progress, and by whoever has to judge it when the future is dropped.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::SystemTime;
+
+use http::StatusCode;
+use tokio::time::Instant;
+
+use crate::clock::CallClock;
+use crate::era::Lifecycle;
+use crate::event::{Event, EventName};
+use crate::handler::{Progress, ProgressHandler};
+use crate::method::Method;
+use crate::outcome::{Attempt, Kind, Phase};
+use crate::session::Session;
+use crate::transport::classify::{self, Conclusion, End, Evidence};
+use crate::transport::probe::Probe;
+
+/// One call, as far as it has come.
+pub(crate) struct CallRecord {
+    pub(crate) method: Method,
+    pub(crate) name: Option<String>,
+    pub(crate) idempotency_key: Option<String>,
+    clock: Arc<CallClock>,
+    on_progress: Option<ProgressHandler>,
+    course: Mutex<Course>,
+}
+
+#[derive(Default)]
+struct Course {
+    attempts: Vec<Attempt>,
+    in_flight: Option<InFlight>,
+    /// How many attempts were started.
+    started: u32,
+}
+
+/// An attempt that was started and not concluded.
+pub(crate) struct InFlight {
+    pub(crate) id: u64,
+    pub(crate) session: Arc<Session>,
+    pub(crate) probe: Probe,
+    started: SystemTime,
+    started_at: Instant,
+    head: Option<StatusCode>,
+    progress_seen: bool,
+    resuming: bool,
+}
+
+impl InFlight {
+    fn phase(&self) -> Phase {
+        match (self.resuming, self.head, self.probe.body_taken()) {
+            (true, ..) => Phase::Resuming,
+            (false, Some(_), _) => Phase::Streaming,
+            (false, None, true) => Phase::AwaitingHeaders,
+            (false, None, false) => Phase::Connecting,
+        }
+    }
+
+    /// The server may be at work on it: it must be told if nobody waits any more.
+    pub(crate) fn may_be_running(&self) -> bool {
+        self.head.is_some() || self.probe.body_taken()
+    }
+
+    fn conclude(self, conclusion: &Conclusion) -> Attempt {
+        Attempt {
+            id: self.id,
+            generation: Some(self.session.generation),
+            kind: conclusion.kind,
+            execution: conclusion.execution,
+            proof: conclusion.proof,
+            phase: self.phase(),
+            http_status: self.head.map(|status| status.as_u16()),
+            started: self.started,
+            elapsed: self.started_at.elapsed(),
+            response_started: self.head.is_some(),
+            progress_seen: self.progress_seen,
+        }
+    }
+}
+
+impl CallRecord {
+    pub(crate) fn new(
+        method: Method,
+        name: Option<String>,
+        idempotency_key: Option<String>,
+        clock: Arc<CallClock>,
+        on_progress: Option<ProgressHandler>,
+    ) -> Self {
+        Self { method, name, idempotency_key, clock, on_progress, course: Mutex::default() }
+    }
+
+    fn course(&self) -> std::sync::MutexGuard<'_, Course> {
+        self.course.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn clock(&self) -> &Arc<CallClock> {
+        &self.clock
+    }
+
+    /// Does the server have to be asked for progress?
+    pub(crate) fn wants_progress(&self) -> bool {
+        self.on_progress.is_some() || self.clock.timeouts().reset_on_progress
+    }
+
+    /// An attempt begins; returns its number, from 1.
+    pub(crate) fn begin(&self, id: u64, session: Arc<Session>, probe: Probe) -> u32 {
+        let mut course = self.course();
+        course.started += 1;
+        course.in_flight = Some(InFlight {
+            id,
+            session,
+            probe,
+            started: SystemTime::now(),
+            started_at: Instant::now(),
+            head: None,
+            progress_seen: false,
+            resuming: false,
+        });
+        course.started
+    }
+
+    /// How many attempts were started.
+    pub(crate) fn started(&self) -> u32 {
+        self.course().started
+    }
+
+    /// The head of the answer to the POST in flight arrived.
+    pub(crate) fn saw_head(&self, status: StatusCode) {
+        if let Some(in_flight) = &mut self.course().in_flight {
+            in_flight.head = Some(status);
+        }
+    }
+
+    /// The stream of the attempt in flight ended; it is read on with GET.
+    pub(crate) fn resuming(&self) {
+        if let Some(in_flight) = &mut self.course().in_flight {
+            in_flight.resuming = true;
+        }
+    }
+
+    /// Evidence that the attempt in flight is being carried out.
+    pub(crate) fn saw_execution(&self) {
+        if let Some(in_flight) = &mut self.course().in_flight {
+            in_flight.progress_seen = true;
+        }
+    }
+
+    /// A progress notification of this call.
+    pub(crate) fn progress(&self, progress: &Progress) {
+        self.saw_execution();
+        self.clock.progress();
+        if let Some(on_progress) = &self.on_progress {
+            let called = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| on_progress(progress)));
+            if called.is_err() {
+                tracing::error!(target: "oncewire", "the progress handler panicked");
+            }
+        }
+    }
+
+    /// The attempt in flight is over; this is what its end proves.
+    pub(crate) fn conclude(&self, conclusion: &Conclusion) {
+        let mut course = self.course();
+        if let Some(in_flight) = course.in_flight.take() {
+            course.attempts.push(in_flight.conclude(conclusion));
+        }
+    }
+
+    /// The caller's clock, the caller or `close()` ends the attempt in flight. Returns it if the server may be at work on it.
+    pub(crate) fn interrupt(&self, kind: Kind) -> Option<InFlightToCancel> {
+        let mut course = self.course();
+        let in_flight = course.in_flight.take()?;
+        let conclusion = classify::call(&Evidence {
+            carried_session: in_flight.session.has_id(),
+            lifecycle: Lifecycle::Legacy,
+            body_taken: in_flight.probe.body_taken(),
+            end: End::Interrupted { kind, head_arrived: in_flight.head.is_some() },
+        });
+        let to_cancel = in_flight
+            .may_be_running()
+            .then(|| InFlightToCancel { id: in_flight.id, session: Arc::clone(&in_flight.session) });
+        course.attempts.push(in_flight.conclude(&conclusion));
+        to_cancel
+    }
+
+    /// The attempt that was begun was never made.
+    pub(crate) fn abandon(&self) {
+        self.course().in_flight = None;
+    }
+
+    /// Every finished attempt, in order.
+    pub(crate) fn attempts(&self) -> Vec<Attempt> {
+        self.course().attempts.clone()
+    }
+
+    /// Where the call is.
+    pub(crate) fn phase(&self) -> Phase {
+        self.course().in_flight.as_ref().map_or(Phase::Queued, InFlight::phase)
+    }
+
+    /// An event of this call.
+    pub(crate) fn event(&self, event: EventName) -> Event {
+        Event {
+            method: Some(self.method.to_string()),
+            name: self.name.clone(),
+            idempotency_key: self.idempotency_key.clone(),
+            ..Event::new(event)
+        }
+    }
+}
+
+/// A request that the server must be told nobody waits for.
+pub(crate) struct InFlightToCancel {
+    pub(crate) id: u64,
+    pub(crate) session: Arc<Session>,
+}

@@ -1,0 +1,120 @@
+//! The error of a call, from its record.
+
+use std::error::Error as StdError;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::record::CallRecord;
+use crate::error::{Error, Failure, RpcFailure};
+use crate::outcome::{Attempt, Execution, Kind, Phase, merge};
+use crate::rpc::message::ErrorObject;
+use crate::session::handshake::FlightFailure;
+use crate::session::recovery::NoSession;
+use crate::text;
+
+/// What is not in the record.
+#[derive(Default)]
+pub(crate) struct Circumstances {
+    pub(crate) reason: String,
+    pub(crate) http_status: Option<u16>,
+    pub(crate) retry_after: Option<Duration>,
+    pub(crate) excerpt: Option<String>,
+    pub(crate) source: Option<Arc<dyn StdError + Send + Sync>>,
+}
+
+/// The call fails with what its attempts prove together.
+pub(crate) fn failed(record: &CallRecord, kind: Kind, phase: Phase, circumstances: Circumstances) -> Error {
+    let attempts = record.attempts();
+    let (execution, proof) = match merge(&attempts) {
+        // An answer that could not be delivered says nothing of effects.
+        (Execution::Answered, _) => (Execution::MayHaveExecuted, None),
+        merged => merged,
+    };
+    Error::from_failure(Failure {
+        kind,
+        execution,
+        proof,
+        method: record.method.to_string(),
+        name: record.name.clone(),
+        phase,
+        http_status: circumstances.http_status.or_else(|| attempts.last().and_then(|attempt| attempt.http_status)),
+        retry_after: circumstances.retry_after,
+        idempotency_key: record.idempotency_key.clone(),
+        generation: attempts.last().and_then(|attempt| attempt.generation),
+        reason: circumstances.reason,
+        excerpt: circumstances.excerpt,
+        repeatability: record.method.repeatability(),
+        source: circumstances.source,
+        attempts,
+    })
+}
+
+/// The server answered with an error.
+pub(crate) fn answered(record: &CallRecord, error: ErrorObject) -> Error {
+    let attempts = record.attempts();
+    Error::Answered(Box::new(RpcFailure {
+        code: error.code,
+        message: error.message,
+        data: error.data,
+        http_status: attempts.last().and_then(|attempt: &Attempt| attempt.http_status),
+        kind: Kind::Rpc,
+        execution: Execution::Answered,
+        method: record.method.to_string(),
+        name: record.name.clone(),
+        idempotency_key: record.idempotency_key.clone(),
+        attempts,
+    }))
+}
+
+/// The caller's clock, the caller or `close()` ended it.
+pub(crate) fn interrupted(record: &CallRecord, kind: Kind, phase: Phase) -> Error {
+    let reason = text::of_interruption(kind).to_owned();
+    failed(record, kind, phase, Circumstances { reason, ..Circumstances::default() })
+}
+
+/// There was no session to send it on.
+pub(crate) fn without_session(record: &CallRecord, why: &NoSession) -> Error {
+    match why {
+        NoSession::Closed => interrupted(record, Kind::Closed, Phase::Queued),
+        NoSession::Lost => {
+            let reason = "the session was lost, and recover() was not called yet".to_owned();
+            failed(record, Kind::SessionLost, Phase::Queued, Circumstances { reason, ..Circumstances::default() })
+        }
+        NoSession::Failed { failure, recovering } => {
+            let (kind, reason) = if *recovering {
+                let reason = format!("the session was lost and reconnecting failed, because {}", failure.reason);
+                (Kind::RecoveryFailed, reason)
+            } else {
+                (failure.kind, format!("connecting to the server failed: {}", failure.reason))
+            };
+            failed(record, kind, Phase::Queued, circumstances(failure, reason))
+        }
+    }
+}
+
+fn circumstances(failure: &FlightFailure, reason: String) -> Circumstances {
+    Circumstances {
+        reason,
+        http_status: failure.http_status,
+        retry_after: failure.retry_after,
+        excerpt: failure.excerpt.clone(),
+        source: None,
+    }
+}
+
+/// The server's pages do not end. It answered each, so it handled the call; there is just no list in it.
+pub(crate) fn paging_failed(record: &CallRecord, reason: &str) -> Error {
+    let mut error = failed(
+        record,
+        Kind::Protocol,
+        Phase::Streaming,
+        Circumstances { reason: reason.to_owned(), ..Circumstances::default() },
+    );
+    if let Error::NotExecuted(failure) = &mut error {
+        failure.execution = Execution::MayHaveExecuted;
+        failure.proof = None;
+        let failure = std::mem::replace(failure, failure.clone());
+        return Error::MayHaveExecuted(failure);
+    }
+    error
+}

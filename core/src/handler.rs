@@ -1,0 +1,178 @@
+//! What the host does for the server: sampling, elicitation, roots, notifications.
+//!
+//! A capability is advertised only where a handler is given; a request for anything else is answered -32601. A handler that fails or
+//! panics fails its own request only.
+
+use std::fmt;
+use std::future::Future;
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use serde_json::{Map, Value};
+
+/// Handlers that run at once; a request past that is answered with an error.
+pub const CONCURRENT_HANDLERS: usize = 16;
+
+/// What a handler fails with. Its text is sent to the server.
+pub type HandlerError = Box<dyn std::error::Error + Send + Sync>;
+
+/// Answers one kind of request of the server: gets the params, gives the result.
+pub type RequestHandler = Arc<dyn Fn(Value) -> BoxFuture<'static, Result<Value, HandlerError>> + Send + Sync>;
+
+/// Called for each notification of the server, in order, on the task that reads the stream: it must not block.
+pub type NotificationHandler = Arc<dyn Fn(&ServerNotification) + Send + Sync>;
+
+/// Called for each progress notification of a call, in order and before the result: it must not block.
+pub type ProgressHandler = Arc<dyn Fn(&Progress) + Send + Sync>;
+
+/// A notification of the server: `notifications/message`, `notifications/tools/list_changed`, `notifications/resources/updated`, ….
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct ServerNotification {
+    /// The method, as on the wire.
+    pub method: String,
+    /// The params, as the server sent them; null if there were none.
+    pub params: Value,
+    /// The generation of the session that it came on.
+    pub generation: u64,
+}
+
+/// One progress notification (MCP 2025-11-25, basic, utilities, progress).
+#[derive(Clone, Debug, Default, PartialEq, serde::Deserialize)]
+#[serde(default)]
+#[non_exhaustive]
+pub struct Progress {
+    /// How far it is.
+    pub progress: f64,
+    /// How far it will go, if known.
+    pub total: Option<f64>,
+    /// In words.
+    pub message: Option<String>,
+}
+
+/// What the host can do.
+#[derive(Clone, Default)]
+pub(crate) struct Handlers {
+    pub(crate) sampling: Option<RequestHandler>,
+    pub(crate) elicitation: Option<RequestHandler>,
+    pub(crate) roots: Option<RequestHandler>,
+    pub(crate) notification: Option<NotificationHandler>,
+}
+
+impl fmt::Debug for Handlers {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Handlers")
+            .field("sampling", &self.sampling.is_some())
+            .field("elicitation", &self.elicitation.is_some())
+            .field("roots", &self.roots.is_some())
+            .field("notification", &self.notification.is_some())
+            .finish()
+    }
+}
+
+impl Handlers {
+    /// The client capabilities of `initialize`: what there is a handler for.
+    pub(crate) fn capabilities(&self) -> Value {
+        let mut capabilities = Map::new();
+        if self.sampling.is_some() {
+            capabilities.insert("sampling".into(), Value::Object(Map::new()));
+        }
+        if self.elicitation.is_some() {
+            capabilities.insert("elicitation".into(), Value::Object(Map::new()));
+        }
+        if self.roots.is_some() {
+            capabilities.insert("roots".into(), serde_json::json!({ "listChanged": false }));
+        }
+        Value::Object(capabilities)
+    }
+
+    /// The handler of this request of the server.
+    pub(crate) fn of(&self, method: &str) -> Option<RequestHandler> {
+        match method {
+            "sampling/createMessage" => self.sampling.clone(),
+            "elicitation/create" => self.elicitation.clone().map(with_schema_defaults),
+            "roots/list" => self.roots.clone(),
+            _ => None,
+        }
+    }
+}
+
+/// A request handler from an async function.
+pub(crate) fn boxed<F, R>(handler: F) -> RequestHandler
+where
+    F: Fn(Value) -> R + Send + Sync + 'static,
+    R: Future<Output = Result<Value, HandlerError>> + Send + 'static,
+{
+    Arc::new(move |params| Box::pin(handler(params)))
+}
+
+/// Fills what an accepting answer leaves out with the defaults of the requested schema (MCP 2025-11-25, client, elicitation).
+fn with_schema_defaults(handler: RequestHandler) -> RequestHandler {
+    Arc::new(move |params| {
+        let defaults = defaults(&params);
+        let answer = handler(params);
+        Box::pin(async move {
+            let mut answer = answer.await?;
+            if answer.get("action").and_then(Value::as_str) == Some("accept")
+                && !defaults.is_empty()
+                && let Some(answer) = answer.as_object_mut()
+            {
+                let content = answer.entry("content").or_insert_with(|| Value::Object(Map::new()));
+                if let Some(content) = content.as_object_mut() {
+                    for (name, default) in defaults {
+                        content.entry(name).or_insert(default);
+                    }
+                }
+            }
+            Ok(answer)
+        })
+    })
+}
+
+fn defaults(params: &Value) -> Vec<(String, Value)> {
+    let Some(properties) = params.pointer("/requestedSchema/properties").and_then(Value::as_object) else {
+        return Vec::new();
+    };
+    properties
+        .iter()
+        .filter_map(|(name, schema)| schema.get("default").map(|default| (name.clone(), default.clone())))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn elicitation(answer: Value) -> RequestHandler {
+        let handlers =
+            Handlers { elicitation: Some(boxed(move |_| std::future::ready(Ok(answer.clone())))), ..Handlers::default() };
+        handlers.of("elicitation/create").unwrap()
+    }
+
+    fn asked() -> Value {
+        json!({ "requestedSchema": { "properties": { "name": { "default": "Ada" }, "age": { "default": 36 }, "mail": {} } } })
+    }
+
+    #[tokio::test]
+    async fn an_accepting_answer_gets_the_defaults_that_it_leaves_out() {
+        let answer = elicitation(json!({ "action": "accept", "content": { "age": 7 } }))(asked()).await.unwrap();
+        assert_eq!(answer, json!({ "action": "accept", "content": { "age": 7, "name": "Ada" } }));
+        let answer = elicitation(json!({ "action": "accept" }))(asked()).await.unwrap();
+        assert_eq!(answer, json!({ "action": "accept", "content": { "age": 36, "name": "Ada" } }));
+    }
+
+    #[tokio::test]
+    async fn a_declining_answer_stays_as_it_is() {
+        let answer = elicitation(json!({ "action": "decline" }))(asked()).await.unwrap();
+        assert_eq!(answer, json!({ "action": "decline" }));
+    }
+
+    #[test]
+    fn only_what_has_a_handler_is_advertised() {
+        assert_eq!(Handlers::default().capabilities(), json!({}));
+        assert!(Handlers::default().of("roots/list").is_none());
+    }
+}

@@ -1,0 +1,275 @@
+//! A call that was described and not made yet: options, then `.await`.
+
+use std::future::{Future, IntoFuture};
+use std::marker::PhantomData;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Value;
+use serde_json::value::to_raw_value;
+
+use crate::call::options::{CallExtras, CallOptions, IdempotencyKey};
+use crate::call::{self, Spec};
+use crate::client::Client;
+use crate::clock::CallClock;
+use crate::config::{OptionError, Resend};
+use crate::error::Error;
+use crate::handler::Progress;
+use crate::method::Method;
+use crate::policy::decide::SESSION_LOSSES;
+use crate::results::{FromRaw, ListResult, Listed, Page};
+use crate::rpc::params::Params;
+
+type Done = Arc<dyn Fn() + Send + Sync>;
+
+/// One call. Nothing is sent until it is awaited; dropping the future cancels the call.
+#[must_use = "a call does nothing until it is awaited"]
+pub struct Call<T> {
+    client: Client,
+    method: Method,
+    name: Option<String>,
+    params: Result<Params, OptionError>,
+    options: CallOptions,
+    extras: CallExtras,
+    done: Option<Done>,
+    result: PhantomData<fn() -> T>,
+}
+
+impl<T> std::fmt::Debug for Call<T> {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Call").field("method", &self.method).field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+impl<T> Call<T> {
+    pub(crate) fn new(
+        client: Client,
+        method: Method,
+        name: Option<String>,
+        params: Result<Params, OptionError>,
+        options: CallOptions,
+        extras: CallExtras,
+    ) -> Self {
+        Self { client, method, name, params, options, extras, done: None, result: PhantomData }
+    }
+
+    /// Called once when the call was answered with a result.
+    pub(crate) fn then(mut self, done: impl Fn() + Send + Sync + 'static) -> Self {
+        self.done = Some(Arc::new(done));
+        self
+    }
+
+    /// The whole call: queueing, recovery, refresh, all pages.
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.options.timeout = Some(timeout);
+        self
+    }
+
+    /// No byte of an answer for that long ends the attempt.
+    pub fn idle_timeout(mut self, timeout: Duration) -> Self {
+        self.options.idle_timeout = Some(timeout);
+        self
+    }
+
+    /// Progress starts `timeout` anew.
+    pub fn reset_on_progress(mut self, reset: bool) -> Self {
+        self.options.reset_on_progress = Some(reset);
+        self
+    }
+
+    /// The cap that progress cannot move.
+    pub fn max_total_timeout(mut self, timeout: Duration) -> Self {
+        self.options.max_total_timeout = Some(timeout);
+        self
+    }
+
+    /// The caller's word on sending this call again after an ambiguous loss.
+    pub fn resend(mut self, resend: Resend) -> Self {
+        self.options.resend = Some(resend);
+        self
+    }
+
+    /// All that is set in these options.
+    pub fn options(mut self, options: &CallOptions) -> Self {
+        self.options = options.or(&self.options);
+        self
+    }
+
+    /// The key under which the server sees all attempts of this call, for example a tool-use id. Only tool calls carry one.
+    pub fn idempotency_key(mut self, key: impl Into<String>) -> Self {
+        self.extras.key = IdempotencyKey::Given(key.into());
+        self
+    }
+
+    /// No idempotency key for this call.
+    pub fn without_idempotency_key(mut self) -> Self {
+        self.extras.key = IdempotencyKey::Off;
+        self
+    }
+
+    /// Called for each progress notification of this call, in order and before the result; it must not block.
+    pub fn on_progress(mut self, handler: impl Fn(&Progress) + Send + Sync + 'static) -> Self {
+        self.extras.on_progress = Some(Arc::new(handler));
+        self
+    }
+
+    /// One more member of `_meta`, for example `traceparent`; the same in all attempts.
+    pub fn meta(mut self, key: impl Into<String>, value: Value) -> Self {
+        self.extras.meta.push((key.into(), value));
+        self
+    }
+
+    fn spec(&self) -> Result<Spec, Error> {
+        let checked = || {
+            self.options.validate()?;
+            if let IdempotencyKey::Given(key) = &self.extras.key
+                && key.is_empty()
+            {
+                return Err(OptionError::new("idempotency_key", "it must not be empty"));
+            }
+            self.params.clone()
+        };
+        let params = checked().map_err(|error| Error::config(&self.method, self.name.as_deref(), error))?;
+        Ok(Spec {
+            method: self.method.clone(),
+            name: self.name.clone(),
+            params,
+            options: self.options.clone(),
+            extras: self.extras.clone(),
+        })
+    }
+}
+
+impl<T: FromRaw> IntoFuture for Call<T> {
+    type Output = Result<T, Error>;
+    type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(async move {
+            let spec = self.spec()?;
+            let clock = Arc::new(CallClock::start(spec.options.timeouts()));
+            let (raw, _) = call::run(Arc::clone(self.client.core()), spec, clock).await?;
+            if let Some(done) = &self.done {
+                done();
+            }
+            Ok(T::from_raw(raw))
+        })
+    }
+}
+
+/// A list that was described and not asked for yet: all its pages, or one.
+#[must_use = "a call does nothing until it is awaited"]
+#[derive(Debug)]
+pub struct ListCall<T> {
+    call: Call<T>,
+    cursor: Option<String>,
+}
+
+impl<T> ListCall<T> {
+    pub(crate) fn new(call: Call<T>) -> Self {
+        Self { call, cursor: None }
+    }
+
+    /// Only the page that begins here.
+    pub fn cursor(mut self, cursor: impl Into<String>) -> Self {
+        self.cursor = Some(cursor.into());
+        self
+    }
+
+    /// All pages together.
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.call = self.call.timeout(timeout);
+        self
+    }
+
+    /// All that is set in these options.
+    pub fn options(mut self, options: &CallOptions) -> Self {
+        self.call = self.call.options(options);
+        self
+    }
+}
+
+impl<T: Listed> IntoFuture for ListCall<T> {
+    type Output = Result<ListResult<T>, Error>;
+    type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(async move {
+            let spec = self.call.spec()?;
+            // One clock for all pages.
+            let clock = Arc::new(CallClock::start(spec.options.timeouts()));
+            let pages = Pages { client: &self.call.client, spec, clock };
+            match self.cursor {
+                Some(cursor) => {
+                    let (mut page, _) = pages.page::<T>(Some(&cursor)).await?;
+                    let items = std::mem::take(&mut page.items);
+                    Ok(ListResult::of(items, page))
+                }
+                None => pages.all().await,
+            }
+        })
+    }
+}
+
+struct Pages<'a> {
+    client: &'a Client,
+    spec: Spec,
+    clock: Arc<CallClock>,
+}
+
+impl Pages<'_> {
+    /// One page, and the generation of the session that it came on.
+    async fn page<T: Listed>(&self, cursor: Option<&str>) -> Result<(Page, u64), Error> {
+        let mut spec = self.spec.clone();
+        // An empty cursor is a cursor (MCP 2025-11-25, server, utilities, pagination: cursors are opaque).
+        if let Some(cursor) = cursor.and_then(|cursor| to_raw_value(cursor).ok()) {
+            spec.params.set("cursor", cursor);
+        }
+        let (raw, generation) = call::run(Arc::clone(self.client.core()), spec, Arc::clone(&self.clock)).await?;
+        Ok((Page::of(&raw, T::MEMBER), generation))
+    }
+
+    /// All pages. Cursors do not outlive their session: if it is replaced in between, the list starts again at its first page.
+    async fn all<T: Listed>(&self) -> Result<ListResult<T>, Error> {
+        let core = self.client.core();
+        for _ in 0..=SESSION_LOSSES {
+            let epoch = core.tools.epoch();
+            let (mut page, generation) = self.page::<T>(None).await?;
+            let mut items = std::mem::take(&mut page.items);
+            let mut seen = std::collections::HashSet::new();
+            let mut pages = 1;
+            let whole = loop {
+                let Some(cursor) = page.next_cursor.clone() else { break true };
+                if !seen.insert(cursor.clone()) {
+                    return Err(call::paging_failed(&self.spec, "the server gave the same cursor twice"));
+                }
+                if pages >= core.settings.max_pages {
+                    // Told by the `next_cursor` of the result.
+                    return Ok(ListResult::of(items, page));
+                }
+                let (next, now) = match self.page::<T>(Some(&cursor)).await {
+                    Ok(next) => next,
+                    // A server that lost the session may refuse the cursor of the one before.
+                    Err(error) if matches!(error, Error::Answered(_)) && self.client.generation() != generation => {
+                        break false;
+                    }
+                    Err(error) => return Err(error),
+                };
+                if now != generation {
+                    break false;
+                }
+                page = next;
+                items.append(&mut page.items);
+                pages += 1;
+            };
+            if whole {
+                if self.spec.method == Method::LIST_TOOLS {
+                    core.tools.record(generation, epoch, items.iter().map(|item| &**item));
+                }
+                return Ok(ListResult::of(items, page));
+            }
+        }
+        Err(call::paging_failed(&self.spec, "the session was replaced again and again while the list was read"))
+    }
+}

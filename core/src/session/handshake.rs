@@ -1,0 +1,268 @@
+//! The handshake: `initialize`, then `notifications/initialized`, with two tries and patience for a server that is not up yet.
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use http::HeaderValue;
+use serde_json::json;
+use tokio::time::{Instant, sleep, timeout};
+use tokio_util::sync::CancellationToken;
+
+use super::Session;
+use crate::auth::TokenError;
+use crate::call::attempt::{Attempt, Ended, Patience};
+use crate::outcome::Kind;
+use crate::policy::backoff::{Backoff, BackoffBounds};
+use crate::results::{FromRaw, InitializeResult};
+use crate::rpc::message::{notification_bytes, request_bytes};
+use crate::rpc::params::Params;
+use crate::rpc::router::Router;
+use crate::transport::answer::{Answer, Limits, Position};
+use crate::transport::classify::{self, End, HandshakeConclusion, HandshakeNext, HandshakeStep};
+use crate::transport::headers;
+use crate::transport::probe::Probe;
+use crate::transport::wire::{Unready, Wire};
+
+/// The versions of the handshake era that this client speaks, newest first.
+pub(crate) const VERSIONS: [&str; 3] = ["2025-11-25", "2025-06-18", "2025-03-26"];
+
+/// Tries of one flight. Never-sent tries do not count: they have `connect_patience`.
+const TRIES: u32 = 2;
+
+/// What a flight is made with.
+#[derive(Clone, Debug)]
+pub(crate) struct Handshake {
+    pub(crate) wire: Arc<Wire>,
+    pub(crate) router: Arc<Router>,
+    pub(crate) limits: Limits,
+    pub(crate) client_name: String,
+    pub(crate) client_version: String,
+    pub(crate) timeout: Duration,
+    pub(crate) connect_patience: Duration,
+    pub(crate) delete_timeout: Duration,
+    pub(crate) backoff: BackoffBounds,
+    /// Cancelled when the client is closed: no further try is begun.
+    pub(crate) closing: CancellationToken,
+}
+
+/// Why a flight brought no session.
+#[derive(Clone, Debug)]
+pub(crate) struct FlightFailure {
+    pub(crate) kind: Kind,
+    /// In words; holds no secret.
+    pub(crate) reason: String,
+    pub(crate) http_status: Option<u16>,
+    pub(crate) excerpt: Option<String>,
+    pub(crate) retry_after: Option<Duration>,
+    /// Nothing left this process, and it may work in a moment.
+    pub(crate) never_sent: bool,
+}
+
+struct Failed {
+    next: HandshakeNext,
+    failure: FlightFailure,
+    token: Option<u64>,
+}
+
+impl Handshake {
+    /// Flies until there is a session or no sense in going on.
+    pub(crate) async fn fly(&self, generation: u64) -> Result<Session, FlightFailure> {
+        let began = Instant::now();
+        let mut backoff = Backoff::new(self.backoff);
+        let mut tries = 0;
+        let mut refreshed = false;
+        loop {
+            let failed = match timeout(self.timeout, self.once(generation)).await {
+                Ok(Ok(session)) => return Ok(session),
+                Ok(Err(failed)) => failed,
+                Err(_) => self.timed_out(),
+            };
+            let give_up = match failed.next {
+                HandshakeNext::Patience => began.elapsed() >= self.connect_patience,
+                HandshakeNext::TryAgain => {
+                    tries += 1;
+                    tries >= TRIES
+                }
+                HandshakeNext::Refresh => {
+                    let again = self.refresh(failed.token, refreshed).await.map_err(|error| FlightFailure {
+                        reason: error.to_string(),
+                        ..failed.failure.clone()
+                    })?;
+                    refreshed = true;
+                    if again {
+                        continue;
+                    }
+                    true
+                }
+                HandshakeNext::GiveUp | HandshakeNext::Proceed => true,
+            };
+            if give_up || self.closing.is_cancelled() {
+                return Err(failed.failure);
+            }
+            tokio::select! {
+                () = sleep(backoff.next_delay()) => {}
+                () = self.closing.cancelled() => return Err(failed.failure),
+            }
+        }
+    }
+
+    /// True if there is a token that was not refused yet.
+    async fn refresh(&self, refused: Option<u64>, refreshed: bool) -> Result<bool, TokenError> {
+        match refused {
+            Some(refused) if !refreshed => Ok(self.wire.tokens.refresh(refused).await?.is_some()),
+            _ => Ok(false),
+        }
+    }
+
+    async fn once(&self, generation: u64) -> Result<Session, Failed> {
+        let session = self.initialize(generation).await?;
+        // From here on the server holds a session: dropping ours ends it with a DELETE.
+        let probe = Probe::new();
+        let body = notification_bytes("notifications/initialized", &Params::none());
+        let ready = match self.wire.post(session.carried(), body, probe.clone(), false).await {
+            Ok(ready) => ready,
+            Err(unready) => return Err(host_failed(&unready)),
+        };
+        let token = ready.token;
+        match self.wire.send(ready).await {
+            Ok(response) => {
+                let end = End::Head {
+                    status: response.status,
+                    headers: &response.headers,
+                    body: classify::BodyEnd::NoAnswer { excerpt: "" },
+                };
+                let conclusion = classify::handshake(HandshakeStep::Initialized, probe.body_taken(), end);
+                if conclusion.next == HandshakeNext::Proceed {
+                    return Ok(session);
+                }
+                let reason = format!("HTTP {} to notifications/initialized", response.status.as_u16());
+                let mut failed = failed(conclusion, reason, token);
+                failed.failure.http_status = Some(response.status.as_u16());
+                Err(failed)
+            }
+            Err(failure) => {
+                let conclusion =
+                    classify::handshake(HandshakeStep::Initialized, probe.body_taken(), End::NoHead(failure.cause));
+                Err(self::failed(conclusion, crate::text::of_failure(&failure), token))
+            }
+        }
+    }
+
+    async fn initialize(&self, generation: u64) -> Result<Session, Failed> {
+        let id = self.wire.ids.next();
+        let params = json!({
+            "protocolVersion": VERSIONS[0],
+            "capabilities": self.router.handlers().capabilities(),
+            "clientInfo": { "name": self.client_name, "version": self.client_version },
+        });
+        let params = Params::from_value("params", &params).unwrap_or_default();
+        let probe = Probe::new();
+        let attempt = Attempt {
+            wire: &self.wire,
+            router: &self.router,
+            limits: self.limits,
+            session: None,
+            call: None,
+            id,
+            fresh_connection: false,
+            patience: Patience::default(),
+        };
+        let mut position = Position::default();
+        let body = request_bytes(id, "initialize", &params);
+        let (ended, token) = attempt.run(body, probe.clone(), &mut position).await;
+        let Some(end) = ended.end(&position) else {
+            return Err(match &ended {
+                Ended::Unready(unready) => host_failed(unready),
+                _ => self.timed_out(),
+            });
+        };
+        let conclusion = classify::handshake(HandshakeStep::Initialize, probe.body_taken(), end);
+        match ended {
+            Ended::Head { headers, answer: Answer::Result(raw), .. } if conclusion.next == HandshakeNext::Proceed => {
+                self.adopt(generation, &headers, InitializeResult::from_raw(raw))
+            }
+            ended => Err(explain(conclusion, &ended, token)),
+        }
+    }
+
+    /// The session that the server gave. Its id is taken from here and from nowhere else.
+    fn adopt(
+        &self,
+        generation: u64,
+        headers: &http::HeaderMap,
+        initialized: InitializeResult,
+    ) -> Result<Session, Failed> {
+        let spoken = VERSIONS.into_iter().find(|version| *version == initialized.protocol_version);
+        let session = Session {
+            generation,
+            id: headers::session_id(headers),
+            version: HeaderValue::from_static(spoken.unwrap_or(VERSIONS[0])),
+            initialized: Arc::new(initialized),
+            gone: CancellationToken::new(),
+            retired: CancellationToken::new(),
+            wire: Arc::clone(&self.wire),
+            delete_timeout: self.delete_timeout,
+        };
+        if spoken.is_some() {
+            return Ok(session);
+        }
+        // MCP 2025-11-25, lifecycle, version negotiation: the client should disconnect; dropping the session does.
+        let spoken: String = session.initialized.protocol_version.chars().take(40).collect();
+        Err(Failed {
+            next: HandshakeNext::GiveUp,
+            failure: FlightFailure {
+                kind: Kind::Protocol,
+                reason: format!("the server speaks protocol version {spoken:?}, this client {}", VERSIONS.join(", ")),
+                http_status: None,
+                excerpt: None,
+                retry_after: None,
+                never_sent: false,
+            },
+            token: None,
+        })
+    }
+
+    fn timed_out(&self) -> Failed {
+        let conclusion = classify::handshake(
+            HandshakeStep::Initialize,
+            true,
+            End::Interrupted { kind: Kind::Timeout, head_arrived: false },
+        );
+        failed(conclusion, format!("the handshake took longer than {} s", self.timeout.as_secs_f64()), None)
+    }
+}
+
+fn failed(conclusion: HandshakeConclusion, reason: String, token: Option<u64>) -> Failed {
+    Failed {
+        next: conclusion.next,
+        failure: FlightFailure {
+            kind: conclusion.kind.unwrap_or(Kind::Protocol),
+            reason,
+            http_status: None,
+            excerpt: None,
+            retry_after: None,
+            never_sent: conclusion.next == HandshakeNext::Patience,
+        },
+        token,
+    }
+}
+
+fn host_failed(unready: &Unready) -> Failed {
+    let kind = match unready {
+        Unready::Token(_) => Kind::Auth,
+        Unready::Headers(_) => Kind::Config,
+    };
+    failed(HandshakeConclusion { next: HandshakeNext::GiveUp, kind: Some(kind) }, unready.to_string(), None)
+}
+
+fn explain(conclusion: HandshakeConclusion, ended: &Ended, token: Option<u64>) -> Failed {
+    let mut failed = failed(conclusion, crate::text::of_end(ended), token);
+    if let Ended::Head { status, headers, answer } = ended {
+        failed.failure.http_status = Some(status.as_u16());
+        failed.failure.retry_after = headers::retry_after(headers, SystemTime::now());
+        if let Answer::NoAnswer { excerpt } = answer {
+            failed.failure.excerpt = Some(excerpt.clone()).filter(|excerpt| !excerpt.is_empty());
+        }
+    }
+    failed
+}

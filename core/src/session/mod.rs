@@ -1,0 +1,86 @@
+//! Sessions: one at a time, counted by generations, each ended exactly once.
+
+pub(crate) mod handshake;
+pub(crate) mod listener;
+pub(crate) mod recovery;
+pub(crate) mod restore;
+pub mod state;
+pub(crate) mod verify;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::HeaderValue;
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+use crate::results::InitializeResult;
+use crate::transport::classify;
+use crate::transport::headers::SessionId;
+use crate::transport::wire::{Carried, Wire};
+
+/// One session with the server, from its `initialize` on. Shared by the client and by every request that uses it; when the last of
+/// them lets go, the session is ended with one DELETE, unless the server gave no id or declared it gone.
+#[derive(Debug)]
+pub(crate) struct Session {
+    pub(crate) generation: u64,
+    pub(crate) initialized: Arc<InitializeResult>,
+    id: Option<SessionId>,
+    version: HeaderValue,
+    gone: CancellationToken,
+    /// The session is no longer the current one: its listener and its handlers stop.
+    retired: CancellationToken,
+    wire: Arc<Wire>,
+    delete_timeout: Duration,
+}
+
+impl Session {
+    pub(crate) fn carried(&self) -> Carried {
+        Carried { session: self.id.clone(), version: Some(self.version.clone()) }
+    }
+
+    pub(crate) fn has_id(&self) -> bool {
+        self.id.is_some()
+    }
+
+    /// The server does not know this session any more: no DELETE for it.
+    pub(crate) fn declare_gone(&self) {
+        self.gone.cancel();
+    }
+
+    /// Cancelled when the server has declared the session gone.
+    pub(crate) fn gone(&self) -> &CancellationToken {
+        &self.gone
+    }
+
+    pub(crate) fn retire(&self) {
+        self.retired.cancel();
+    }
+
+    /// Cancelled when the session is no longer the current one.
+    pub(crate) fn retired(&self) -> &CancellationToken {
+        &self.retired
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        if self.id.is_none() || self.gone.is_cancelled() {
+            return;
+        }
+        let wire = Arc::clone(&self.wire);
+        let carried = self.carried();
+        let generation = self.generation;
+        let patience = self.delete_timeout;
+        drop(self.wire.background.spawn(async move {
+            let deleting = async {
+                let ready = wire.delete(carried).await.ok()?;
+                Some(wire.send(ready).await.map(|response| response.status).map_err(|failure| failure.cause))
+            };
+            // One attempt, whatever comes of it.
+            let head = timeout(patience, deleting).await.ok().flatten();
+            let gone = head.is_some_and(classify::delete);
+            tracing::debug!(target: "oncewire", generation, gone, "session deleted");
+        }));
+    }
+}

@@ -1,0 +1,80 @@
+//! What a new session gets back from the one before: the log level and the subscriptions, in parallel, one attempt each. Nobody waits
+//! for it; what fails is an event.
+
+use std::sync::Arc;
+
+use serde_json::json;
+use tokio::time::timeout;
+
+use super::Session;
+use super::handshake::Handshake;
+use super::recovery::Restorable;
+use crate::call::attempt::{Attempt, Ended, Patience};
+use crate::event::{Event, EventName};
+use crate::method::Method;
+use crate::rpc::message::request_bytes;
+use crate::rpc::params::Params;
+use crate::transport::answer::{Answer, Position};
+use crate::transport::probe::Probe;
+
+/// Starts one task for each thing to be restored.
+pub(crate) fn restore(handshake: &Handshake, session: &Arc<Session>, restorable: Restorable) {
+    if let Some(level) = restorable.log_level {
+        spawn(handshake, session, Method::SET_LOG_LEVEL, json!({ "level": level }), None);
+    }
+    for uri in restorable.subscriptions {
+        spawn(handshake, session, Method::SUBSCRIBE, json!({ "uri": uri }), Some(uri));
+    }
+}
+
+fn spawn(
+    handshake: &Handshake,
+    session: &Arc<Session>,
+    method: Method,
+    params: serde_json::Value,
+    name: Option<String>,
+) {
+    let (handshake, session) = (handshake.clone(), Arc::clone(session));
+    let background = handshake.wire.background.clone();
+    drop(background.spawn(async move {
+        let problem = tokio::select! {
+            problem = timeout(handshake.timeout, request(&handshake, &session, &method, &params)) => {
+                problem.unwrap_or_else(|_| Some("no answer in time".to_owned()))
+            }
+            // The next session restores it again.
+            () = session.retired().cancelled() => None,
+        };
+        if let Some(problem) = problem {
+            let event = Event::of_generation(EventName::RestoreFailed, session.generation).because(problem);
+            handshake.wire.events.emit(Event { method: Some(method.to_string()), name, ..event });
+        }
+    }));
+}
+
+/// One attempt; what went wrong, in words.
+async fn request(
+    handshake: &Handshake,
+    session: &Arc<Session>,
+    method: &Method,
+    params: &serde_json::Value,
+) -> Option<String> {
+    let wire = &handshake.wire;
+    let id = wire.ids.next();
+    let attempt = Attempt {
+        wire,
+        router: &handshake.router,
+        limits: handshake.limits,
+        session: Some(session),
+        call: None,
+        id,
+        fresh_connection: false,
+        patience: Patience::default(),
+    };
+    let params = Params::from_value("params", params).unwrap_or_default();
+    let body = request_bytes(id, method.as_str(), &params);
+    let (ended, _) = attempt.run(body, Probe::new(), &mut Position::default()).await;
+    match ended {
+        Ended::Head { answer: Answer::Result(_), .. } => None,
+        ended => Some(crate::text::of_end(&ended)),
+    }
+}

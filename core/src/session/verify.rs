@@ -1,0 +1,66 @@
+//! Is a suspect session alive? One ping on it says so.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::timeout;
+
+use super::Session;
+use crate::call::attempt::{Attempt, Patience};
+use crate::era::Lifecycle;
+use crate::rpc::message::request_bytes;
+use crate::rpc::params::Params;
+use crate::rpc::router::Router;
+use crate::transport::answer::{Limits, Position};
+use crate::transport::classify::{self, Class, Conclusion, Evidence};
+use crate::transport::probe::Probe;
+use crate::transport::wire::Wire;
+
+/// Pings on the session. False only if the server refuses the session, or makes it suspect again; a ping that says nothing leaves it
+/// to the next request to find out.
+pub(crate) async fn verify(
+    wire: &Wire,
+    router: &Router,
+    limits: Limits,
+    session: &Arc<Session>,
+    patience: Duration,
+) -> bool {
+    let verifying = async {
+        let (class, token) = ping(wire, router, limits, session).await?;
+        // A token that has expired looks like a lost session to a server that sends no challenge.
+        let refused = matches!(class, Class::Unauthorized | Class::SessionSuspect);
+        match token {
+            Some(token) if refused && wire.tokens.refresh(token).await.is_ok() => {
+                ping(wire, router, limits, session).await.map(|(class, _)| class)
+            }
+            _ => Some(class),
+        }
+    };
+    let class = timeout(patience, verifying).await.ok().flatten();
+    if class == Some(Class::SessionRejected) {
+        session.declare_gone();
+    }
+    !matches!(class, Some(Class::SessionRejected | Class::SessionSuspect))
+}
+
+async fn ping(wire: &Wire, router: &Router, limits: Limits, session: &Arc<Session>) -> Option<(Class, Option<u64>)> {
+    let id = wire.ids.next();
+    let probe = Probe::new();
+    let mut position = Position::default();
+    let attempt = Attempt {
+        wire,
+        router,
+        limits,
+        session: Some(session),
+        call: None,
+        id,
+        fresh_connection: false,
+        patience: Patience::default(),
+    };
+    let (ended, token) = attempt.run(request_bytes(id, "ping", &Params::none()), probe.clone(), &mut position).await;
+    let end = ended.end(&position)?;
+    let carried_session = session.has_id();
+    let evidence = Evidence { carried_session, lifecycle: Lifecycle::Legacy, body_taken: probe.body_taken(), end };
+    let Conclusion { class, .. } = classify::call(&evidence);
+    Some((class, token))
+}

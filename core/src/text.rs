@@ -1,0 +1,65 @@
+//! What happened, in words that are fit for a model: never the words of a lost session for a lost answer.
+
+use std::error::Error;
+
+use crate::call::attempt::Ended;
+use crate::outcome::Kind;
+use crate::transport::answer::Answer;
+use crate::transport::exchange::WireFailure;
+use crate::transport::wire::redirect_target;
+
+/// The longest chain of causes that a text repeats.
+const CAUSES: usize = 6;
+
+/// A failure of the HTTP stack: what it is, and what was underneath it.
+pub(crate) fn of_failure(failure: &WireFailure) -> String {
+    let mut text = failure.to_string();
+    let mut source = failure.source();
+    let mut said = text.clone();
+    for _ in 0..CAUSES {
+        let Some(error) = source else { break };
+        let cause = error.to_string();
+        // Wrapped errors often repeat what they wrap.
+        if !cause.is_empty() && !said.contains(&cause) {
+            text = format!("{text}: {cause}");
+            said = text.clone();
+        }
+        source = error.source();
+    }
+    text
+}
+
+/// How an attempt ended.
+pub(crate) fn of_end(ended: &Ended) -> String {
+    match ended {
+        Ended::Unready(unready) => unready.to_string(),
+        Ended::NoHead(failure) => of_failure(failure),
+        Ended::Silent { .. } => "nothing arrived for too long".to_owned(),
+        Ended::Head { status, headers, answer } => match (answer, redirect_target(headers)) {
+            (_, Some(target)) if status.is_redirection() => format!("HTTP {} redirects to {target}", status.as_u16()),
+            (Answer::Result(_), _) => format!("HTTP {}", status.as_u16()),
+            (Answer::Error { error, .. }, _) => {
+                let message: String = error.message.chars().take(200).collect();
+                format!("HTTP {} with error {}: {message}", status.as_u16(), error.code)
+            }
+            (Answer::NoAnswer { .. }, _) if status.is_success() => {
+                format!("HTTP {} without an answer to the request", status.as_u16())
+            }
+            (Answer::NoAnswer { .. }, _) => format!("HTTP {}", status.as_u16()),
+            (Answer::Stopped { failure: None }, _) => "the stream ended without the answer".to_owned(),
+            (Answer::Stopped { failure: Some(failure) }, _) => {
+                format!("the answer was cut off: {}", of_failure(failure))
+            }
+            (Answer::TooLarge, _) => "the answer was larger than allowed".to_owned(),
+        },
+    }
+}
+
+/// What the caller's clock, the caller or `close()` did.
+pub(crate) fn of_interruption(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Timeout => "timed out",
+        Kind::Closed => "the client was closed",
+        _ => "cancelled",
+    }
+}

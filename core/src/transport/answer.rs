@@ -1,0 +1,206 @@
+//! Reading the answer to one POST, as JSON or as an event stream, up to the message that answers it.
+//!
+//! Everything else that comes on the way (progress, logs, requests of the server) is handed on in order, before the answer is
+//! returned. What the end of the body means is not concluded here: see `classify`.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::StreamExt;
+use futures_util::stream::BoxStream;
+use http::StatusCode;
+use serde_json::value::RawValue;
+use tokio::time::{Instant, sleep_until, timeout};
+
+use super::classify::{AnswerId, BodyEnd, is_event_stream, is_success};
+use super::exchange::{WireFailure, WireResponse};
+use super::limits::{Uncollected, collect, excerpt};
+use crate::rpc::id::{Id, IdSource};
+use crate::rpc::message::{ErrorObject, Message, parse};
+use crate::sse::stream::{EventStream, Item};
+
+/// How long the body of a refusal may take: its head has said almost everything.
+pub const REFUSAL_PATIENCE: Duration = Duration::from_secs(5);
+
+/// The limits of one answer.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    pub(crate) max_message: usize,
+    pub(crate) max_event: usize,
+}
+
+/// When the last byte of an answer arrived.
+#[derive(Debug)]
+pub(crate) struct Activity(Mutex<Instant>);
+
+impl Activity {
+    pub(crate) fn start() -> Self {
+        Self(Mutex::new(Instant::now()))
+    }
+
+    pub(crate) fn touch(&self) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+    }
+
+    /// Completes when nothing arrived for that long.
+    pub(crate) async fn silent_for(&self, limit: Duration) {
+        loop {
+            let last = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let Some(end) = last.checked_add(limit) else { return std::future::pending().await };
+            if end <= Instant::now() {
+                return;
+            }
+            sleep_until(end).await;
+        }
+    }
+}
+
+/// How far a stream was read: what a resume needs to know.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Position {
+    /// The id to read on after.
+    pub(crate) last_event_id: Option<String>,
+    /// What the server said in `retry:`, last.
+    pub(crate) retry: Option<Duration>,
+    /// An event id arrived since this was last set to false.
+    pub(crate) new_event_id: bool,
+}
+
+/// What became of the body.
+#[derive(Debug)]
+pub(crate) enum Answer {
+    Result(Box<RawValue>),
+    Error { error: ErrorObject, id: AnswerId },
+    NoAnswer { excerpt: String },
+    Stopped { failure: Option<WireFailure> },
+    TooLarge,
+}
+
+impl Answer {
+    /// The fact, as `classify` takes it.
+    pub(crate) fn body_end<'a>(&'a self, position: &Position) -> BodyEnd<'a> {
+        match self {
+            Self::Result(_) => BodyEnd::Result,
+            Self::Error { error, id } => BodyEnd::Error { code: error.code, message: &error.message, id: *id },
+            Self::NoAnswer { excerpt } => BodyEnd::NoAnswer { excerpt },
+            Self::Stopped { failure } => {
+                BodyEnd::Stopped { orderly: failure.is_none(), resumable: position.last_event_id.is_some() }
+            }
+            Self::TooLarge => BodyEnd::TooLarge,
+        }
+    }
+}
+
+/// Reads the answer to one request.
+pub(crate) struct AnswerReader<'a> {
+    pub(crate) our_id: u64,
+    pub(crate) ids: &'a IdSource,
+    pub(crate) limits: Limits,
+    pub(crate) activity: Arc<Activity>,
+    /// Takes every message that is not the answer.
+    pub(crate) other: &'a (dyn Fn(Message) + Send + Sync),
+}
+
+impl AnswerReader<'_> {
+    /// Reads the body of the answer to the POST, or of a GET that resumes it.
+    pub(crate) async fn read(&self, response: WireResponse, position: &mut Position) -> Answer {
+        self.activity.touch();
+        if is_success(response.status) && is_event_stream(&response.headers) {
+            self.read_stream(response.body, position).await
+        } else {
+            self.read_body(response.status, response.body).await
+        }
+    }
+
+    async fn read_body(&self, status: StatusCode, body: Body) -> Answer {
+        let collecting = collect(self.watched(body), self.limits.max_message);
+        let collected = if is_success(status) {
+            collecting.await
+        } else {
+            match timeout(REFUSAL_PATIENCE, collecting).await {
+                Ok(collected) => collected,
+                Err(_) => return Answer::NoAnswer { excerpt: String::new() },
+            }
+        };
+        match collected {
+            Ok(bytes) => {
+                // The content type does not matter: servers in the field leave it out.
+                match parse(&bytes) {
+                    // Messages to somebody else are not repeated in an error of this call.
+                    Ok(messages) => self.pick(messages).unwrap_or(Answer::NoAnswer { excerpt: String::new() }),
+                    Err(_) => Answer::NoAnswer { excerpt: excerpt(&bytes) },
+                }
+            }
+            Err(Uncollected::TooLarge) => Answer::TooLarge,
+            Err(Uncollected::Broken(failure)) => Answer::Stopped { failure: Some(failure) },
+        }
+    }
+
+    async fn read_stream(&self, body: Body, position: &mut Position) -> Answer {
+        let mut events = EventStream::new(self.watched(body), self.limits.max_event);
+        loop {
+            match events.next().await {
+                Item::Event(event) => {
+                    if let Some(id) = event.id {
+                        // An empty id takes the position back (HTML, server-sent events, "id").
+                        position.last_event_id = Some(id).filter(|id| !id.is_empty());
+                        position.new_event_id |= position.last_event_id.is_some();
+                    }
+                    if event.retry.is_some() {
+                        position.retry = event.retry;
+                    }
+                    if event.name.as_deref().is_some_and(|name| name != "message") {
+                        continue;
+                    }
+                    let Some(data) = event.data.filter(|data| !data.is_empty()) else { continue };
+                    match parse(data.as_bytes()) {
+                        Ok(messages) => {
+                            if let Some(answer) = self.pick(messages) {
+                                return answer;
+                            }
+                        }
+                        // It may have been the answer: waiting for another one could be for ever.
+                        Err(_) => return Answer::NoAnswer { excerpt: String::new() },
+                    }
+                }
+                Item::Ended => return Answer::Stopped { failure: None },
+                Item::Broken(failure) => return Answer::Stopped { failure: Some(failure) },
+                Item::TooLarge => return Answer::TooLarge,
+            }
+        }
+    }
+
+    /// Hands on what is not the answer, in order, and returns the answer if it is among the messages.
+    fn pick(&self, messages: Vec<Message>) -> Option<Answer> {
+        let mut answer = None;
+        for message in messages {
+            match message {
+                Message::Result { id, result } if id.as_ours() == Some(self.our_id) => {
+                    answer.get_or_insert(Answer::Result(result));
+                }
+                Message::Error { id, error } if !self.is_of_another(id.as_ref()) => {
+                    let ours = id.is_some_and(|id| id.as_ours() == Some(self.our_id));
+                    let id = if ours { AnswerId::Ours } else { AnswerId::Foreign };
+                    answer.get_or_insert(Answer::Error { error, id });
+                }
+                // Never delivered as the answer to this request.
+                Message::Result { .. } | Message::Error { .. } => {}
+                other => (self.other)(other),
+            }
+        }
+        answer
+    }
+
+    fn is_of_another(&self, id: Option<&Id>) -> bool {
+        id.is_some_and(|id| id.as_ours() != Some(self.our_id) && self.ids.issued(id))
+    }
+
+    /// The body, with each chunk noted as activity.
+    fn watched(&self, body: Body) -> Body {
+        let activity = Arc::clone(&self.activity);
+        Box::pin(body.inspect(move |_| activity.touch()))
+    }
+}
+
+type Body = BoxStream<'static, Result<Bytes, WireFailure>>;

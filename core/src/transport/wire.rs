@@ -1,0 +1,189 @@
+//! One request on its way out: its headers, its token, the redirects that it follows. Everything that a client sends goes through here.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
+use http::{HeaderMap, HeaderValue, Method, header};
+use url::Url;
+
+use super::classify::{self, Redirect};
+use super::exchange::{Cause, Exchange, WireFailure, WireRequest, WireResponse};
+use super::headers::{self, SessionId, Standing};
+use super::probe::Probe;
+use crate::auth::{ProviderError, TokenCache, TokenError};
+use crate::background::Background;
+use crate::event::EventSink;
+use crate::rpc::id::IdSource;
+
+/// Hops of same-origin 307 and 308 that one request follows.
+pub const REDIRECTS: usize = 5;
+
+/// Gives headers for each attempt, by name and value.
+pub type HeaderProvider = Arc<dyn Fn() -> BoxFuture<'static, Result<Vec<(String, String)>, ProviderError>> + Send + Sync>;
+
+/// All that is needed to send: shared by the client and by each of its sessions.
+pub(crate) struct Wire {
+    /// `None` once the client is closed and its connections with it.
+    exchange: Mutex<Option<Arc<dyn Exchange>>>,
+    url: Url,
+    headers: HeaderMap,
+    header_provider: Option<HeaderProvider>,
+    pub(crate) tokens: TokenCache,
+    pub(crate) ids: IdSource,
+    pub(crate) events: EventSink,
+    pub(crate) background: Background,
+}
+
+impl fmt::Debug for Wire {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Wire").finish_non_exhaustive()
+    }
+}
+
+/// What a request carries of the session; default before there is one.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Carried {
+    pub(crate) session: Option<SessionId>,
+    pub(crate) version: Option<HeaderValue>,
+}
+
+/// A request that has its headers and only needs to be sent.
+pub(crate) struct Ready {
+    request: WireRequest,
+    /// The serial of the token that it carries.
+    pub(crate) token: Option<u64>,
+}
+
+/// Why a request could not be made ready. Nothing was sent.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Unready {
+    #[error(transparent)]
+    Token(#[from] TokenError),
+    #[error("the header provider failed: {0}")]
+    Headers(String),
+}
+
+impl Wire {
+    #[expect(clippy::too_many_arguments, reason = "the parts of one struct, each given once")]
+    pub(crate) fn new(
+        exchange: Arc<dyn Exchange>,
+        url: Url,
+        headers: HeaderMap,
+        header_provider: Option<HeaderProvider>,
+        tokens: TokenCache,
+        events: EventSink,
+        background: Background,
+    ) -> Self {
+        Self {
+            exchange: Mutex::new(Some(exchange)),
+            url,
+            headers,
+            header_provider,
+            tokens,
+            ids: IdSource::default(),
+            events,
+            background,
+        }
+    }
+
+    /// A POST of this body.
+    pub(crate) async fn post(&self, carried: Carried, body: Bytes, probe: Probe, fresh: bool) -> Result<Ready, Unready> {
+        let (standing, token) = self.standing(carried).await?;
+        Ok(self.ready(Method::POST, standing.post(), Some(body), probe, fresh, token))
+    }
+
+    /// A GET that listens or, after an event id, reads on.
+    pub(crate) async fn get(&self, carried: Carried, last_event_id: Option<HeaderValue>) -> Result<Ready, Unready> {
+        let (standing, token) = self.standing(carried).await?;
+        Ok(self.ready(Method::GET, standing.get(last_event_id), None, Probe::new(), false, token))
+    }
+
+    /// A DELETE of the session.
+    pub(crate) async fn delete(&self, carried: Carried) -> Result<Ready, Unready> {
+        let (standing, token) = self.standing(carried).await?;
+        Ok(self.ready(Method::DELETE, standing.delete(), None, Probe::new(), false, token))
+    }
+
+    async fn standing(&self, carried: Carried) -> Result<(Standing, Option<u64>), Unready> {
+        let token = self.tokens.get().await?;
+        let mut caller = self.headers.clone();
+        if let Some(provider) = &self.header_provider {
+            let pairs = provider().await.map_err(|error| Unready::Headers(error.to_string()))?;
+            let pairs = pairs.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+            let given = headers::from_caller(pairs).map_err(|error| Unready::Headers(error.to_string()))?;
+            let mut last = None;
+            for (name, value) in given {
+                // `HeaderMap` names only the first of several values of one name.
+                if let Some(name) = name {
+                    caller.remove(&name);
+                    last = Some(name);
+                }
+                if let Some(name) = &last {
+                    caller.append(name.clone(), value);
+                }
+            }
+        }
+        let serial = token.as_ref().map(|token| token.serial);
+        let standing = Standing {
+            caller,
+            authorization: token.map(|token| token.header),
+            session: carried.session,
+            version: carried.version,
+        };
+        Ok((standing, serial))
+    }
+
+    fn ready(
+        &self,
+        method: Method,
+        headers: HeaderMap,
+        body: Option<Bytes>,
+        probe: Probe,
+        fresh_connection: bool,
+        token: Option<u64>,
+    ) -> Ready {
+        Ready { request: WireRequest { method, url: self.url.clone(), headers, body, probe, fresh_connection }, token }
+    }
+
+    /// Sends it, and follows redirects that preserve the request within the origin. Each hop that answers with one has refused to
+    /// process the request, so the probe starts anew and the last hop is the one to be judged.
+    pub(crate) async fn send(&self, ready: Ready) -> Result<WireResponse, WireFailure> {
+        let mut request = ready.request;
+        for hop in 0.. {
+            let exchange = self.exchange.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            let Some(exchange) = exchange else { return Err(WireFailure::new(Cause::Other)) };
+            let response = exchange.send(request.clone()).await?;
+            match classify::redirect(response.status, &response.headers, &request.url) {
+                Redirect::Follow(url) if hop < REDIRECTS => {
+                    request.url = url;
+                    request.probe.reset();
+                }
+                _ => return Ok(response),
+            }
+        }
+        Err(WireFailure::new(Cause::Other))
+    }
+
+    /// Closes the connections that nobody uses any more.
+    pub(crate) fn hang_up(&self) {
+        self.exchange.lock().unwrap_or_else(PoisonError::into_inner).take();
+    }
+}
+
+/// Where a redirect that was not followed leads, without credentials and query: for the text of the error.
+pub(crate) fn redirect_target(headers: &HeaderMap) -> Option<String> {
+    let location = headers.get(header::LOCATION)?.to_str().ok()?;
+    match Url::parse(location) {
+        Ok(mut url) => {
+            // Neither fails for a URL that can have a host; one that cannot is not named.
+            url.set_username("").ok()?;
+            url.set_password(None).ok()?;
+            url.set_query(None);
+            url.set_fragment(None);
+            Some(url.to_string())
+        }
+        Err(_) => location.split(['?', '#']).next().map(str::to_owned),
+    }
+}
