@@ -7,7 +7,7 @@ use serde_json::json;
 use super::install::{self, Installed};
 use super::ledger::Ledger;
 use super::process::{self, Launch};
-use super::{Peer, Tool};
+use super::{About, Peer, Resumption, Tool};
 
 const PACKAGE: &str = "@modelcontextprotocol/server-everything";
 const VERSION: &str = "2026.8.31";
@@ -47,9 +47,13 @@ pub(crate) async fn start() -> Result<Result<Peer, String>> {
         port,
         log: super::folder()?.join("everything.log"),
     };
-    let quick = Tool { name: "echo", arguments: json!({ "message": "hello" }) };
-    // It says of itself that it only reads: what may be done with that is for the caller to decide.
-    let slow =
-        Tool { name: "trigger-long-running-operation", arguments: json!({ "duration": Peer::SLOW, "steps": 3 }) };
-    Peer::start(title(), launch, ledger, quick, slow).await.map(Ok)
+    let about = About {
+        title: title(),
+        quick: Tool { name: "echo", arguments: json!({ "message": "hello" }) },
+        // It says of itself that it only reads: what may be done with that is for the caller to decide.
+        slow: Tool { name: "trigger-long-running-operation", arguments: json!({ "duration": Peer::SLOW, "steps": 3 }) },
+        // Its event store gives back an event's id where the SDK asks for the stream's.
+        resumption: Resumption::Silent,
+    };
+    Peer::start(about, launch, ledger).await.map(Ok)
 }

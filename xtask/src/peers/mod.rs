@@ -18,8 +18,10 @@ pub(crate) mod relay;
 
 use std::path::PathBuf;
 
-use anyhow::Result;
+use anyhow::{Context as _, Result, bail};
 use serde_json::Value;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
 
 use self::ledger::Ledger;
 use self::process::{Launch, Process};
@@ -33,18 +35,34 @@ pub(crate) struct Tool {
     pub(crate) arguments: Value,
 }
 
+/// What comes of reading on with `Last-Event-ID` after the stream of a call was cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Resumption {
+    /// The server gives no event ids: there is nothing to read on from.
+    NotOffered,
+    /// The server opens the stream again, and never delivers the answer on it.
+    Silent,
+}
+
+/// How a server is called, what it holds, and what is known of it.
+#[derive(Debug)]
+pub(crate) struct About {
+    /// What it is called in the output: package and version.
+    pub(crate) title: String,
+    /// A tool that answers at once.
+    pub(crate) quick: Tool,
+    /// A tool that takes [`Peer::SLOW`], long enough to be in the middle of it.
+    pub(crate) slow: Tool,
+    pub(crate) resumption: Resumption,
+}
+
 /// A server that runs, with the wire to it and its ledger.
 #[derive(Debug)]
 pub(crate) struct Peer {
-    /// What it is called in the output: package and version.
-    pub(crate) title: String,
+    pub(crate) about: About,
     pub(crate) process: Process,
     pub(crate) relay: Relay,
     pub(crate) ledger: Ledger,
-    /// A tool that answers at once.
-    pub(crate) quick: Tool,
-    /// A tool that takes [`SLOW`](Self::SLOW), long enough to be in the middle of it.
-    pub(crate) slow: Tool,
 }
 
 impl Peer {
@@ -52,16 +70,33 @@ impl Peer {
     pub(crate) const SLOW: f64 = 1.5;
 
     /// Starts a server that is installed.
-    pub(crate) async fn start(title: String, launch: Launch, ledger: Ledger, quick: Tool, slow: Tool) -> Result<Self> {
+    pub(crate) async fn start(about: About, launch: Launch, ledger: Ledger) -> Result<Self> {
         let upstream = launch.address();
         let process = Process::start(launch).await?;
         let relay = Relay::start(upstream).await?;
-        Ok(Self { title, process, relay, ledger, quick, slow })
+        Ok(Self { about, process, relay, ledger })
     }
 
     /// Where a client finds it, past the relay.
     pub(crate) fn url(&self) -> String {
         format!("http://{}/mcp", self.relay.address())
+    }
+
+    /// Ends the client's session behind its back, past the relay, as another process with the same session id could.
+    pub(crate) async fn end_session(&self) -> Result<()> {
+        let session = self.relay.session().context("the client has named no session yet")?;
+        let address = self.process.address();
+        let request = format!(
+            "DELETE /mcp HTTP/1.1\r\nHost: {address}\r\nMcp-Session-Id: {session}\r\nConnection: close\r\n\r\n"
+        );
+        let mut stream = TcpStream::connect(address).await.context("cannot reach the server")?;
+        stream.write_all(request.as_bytes()).await?;
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).await?;
+        if !answer.starts_with(b"HTTP/1.1 2") {
+            bail!("the server does not end the session: {}", String::from_utf8_lossy(&answer));
+        }
+        Ok(())
     }
 }
 

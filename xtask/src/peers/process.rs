@@ -50,6 +50,11 @@ impl Process {
         Ok(Self { launch, child })
     }
 
+    /// Where it listens.
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.launch.address()
+    }
+
     /// Ends it at once, as a crash would (on Unix by SIGKILL), and waits until it is gone.
     pub(crate) async fn kill(&mut self) -> Result<()> {
         self.child.kill().await.context("cannot kill the server")

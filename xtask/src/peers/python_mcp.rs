@@ -6,7 +6,7 @@ use serde_json::json;
 use super::install::{self, Installed};
 use super::ledger::Ledger;
 use super::process::{self, Launch};
-use super::{Peer, Tool};
+use super::{About, Peer, Resumption, Tool};
 
 const PACKAGE: &str = "mcp";
 const VERSION: &str = "1.30.0";
@@ -38,7 +38,11 @@ pub(crate) async fn start() -> Result<Result<Peer, String>> {
         port,
         log: super::folder()?.join("python_mcp.log"),
     };
-    let quick = Tool { name: "quick", arguments: json!({}) };
-    let slow = Tool { name: "slow", arguments: json!({ "seconds": Peer::SLOW }) };
-    Peer::start(title(), launch, ledger, quick, slow).await.map(Ok)
+    let about = About {
+        title: title(),
+        quick: Tool { name: "quick", arguments: json!({}) },
+        slow: Tool { name: "slow", arguments: json!({ "seconds": Peer::SLOW }) },
+        resumption: Resumption::NotOffered,
+    };
+    Peer::start(about, launch, ledger).await.map(Ok)
 }

@@ -33,6 +33,7 @@ struct Wire {
 struct Seen {
     handshakes: usize,
     tool_calls: usize,
+    deletes: usize,
     session: Option<String>,
 }
 
@@ -70,6 +71,11 @@ impl Relay {
     /// How many `tools/call` requests reached the server.
     pub(crate) fn tool_calls(&self) -> usize {
         self.look().tool_calls
+    }
+
+    /// How many DELETE requests reached the server.
+    pub(crate) fn deletes(&self) -> usize {
+        self.look().deletes
     }
 
     /// The session that the client named last.
@@ -169,6 +175,7 @@ struct Scan {
 impl Scan {
     const HANDSHAKE: &'static [u8] = br#""method":"initialize""#;
     const TOOL_CALL: &'static [u8] = br#""method":"tools/call""#;
+    const DELETE: &'static [u8] = b"DELETE /mcp HTTP/1.1\r";
     const SESSION: &'static [u8] = b"mcp-session-id:";
     /// The longest that a found thing can be; as much is kept of what is not decided yet.
     const LONGEST: usize = 256;
@@ -184,6 +191,8 @@ impl Scan {
                 seen.tool_calls += 1;
             }
             if byte == b'\n' {
+                // A request line may follow the body before it without a line end.
+                seen.deletes += usize::from(self.line.ends_with(Self::DELETE));
                 if let Some((name, value)) = self.line.split_at_checked(Self::SESSION.len())
                     && name.eq_ignore_ascii_case(Self::SESSION)
                 {
@@ -209,13 +218,15 @@ mod tests {
             r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{}}"#,
             "POST /mcp HTTP/1.1\r\n\r\n",
             r#"{"jsonrpc":"2.0","id":2,"method":"initialize","params":{}}"#,
+            "DELETE /mcp HTTP/1.1\r\n\r\n",
         );
         for size in 1..request.len() {
             let (mut scan, mut seen) = (Scan::default(), Seen::default());
             for piece in request.as_bytes().chunks(size) {
                 scan.take(piece, &mut seen);
             }
-            assert_eq!((seen.handshakes, seen.tool_calls, seen.session.as_deref()), (1, 1, Some("abc")), "size {size}");
+            assert_eq!((seen.handshakes, seen.tool_calls, seen.deletes), (1, 1, 1), "size {size}");
+            assert_eq!(seen.session.as_deref(), Some("abc"), "size {size}");
         }
     }
 
