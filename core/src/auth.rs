@@ -10,15 +10,17 @@ use http::HeaderValue;
 use tokio::time::timeout;
 
 use crate::background::Background;
+use crate::transport::headers::bearer;
 
 /// How long the provider may take; it is asked in recovery too, where nobody else sets a bound.
-pub const TOKEN_PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const TOKEN_PATIENCE: Duration = Duration::from_secs(30);
 
 /// What a provider fails with; its text may reach errors and logs, so it must hold no secret.
 pub type ProviderError = Box<dyn std::error::Error + Send + Sync>;
 
 /// Gives the bearer token. It gets the token that the server refused, or `None` the first time.
-pub type TokenProvider = Arc<dyn Fn(Option<String>) -> BoxFuture<'static, Result<String, ProviderError>> + Send + Sync>;
+pub(crate) type TokenProvider =
+    Arc<dyn Fn(Option<String>) -> BoxFuture<'static, Result<String, ProviderError>> + Send + Sync>;
 
 /// A token, as it goes into the `Authorization` header, and the count of tokens that came before it.
 #[derive(Clone)]
@@ -113,7 +115,9 @@ impl TokenCache {
         let provider = Arc::clone(provider);
         let shared_cache = Arc::clone(&self.cache);
         let task = self.background.spawn(async move {
-            let asked = std::panic::AssertUnwindSafe(timeout(TOKEN_PATIENCE, async move { provider(refused).await })).catch_unwind().await;
+            let asked = std::panic::AssertUnwindSafe(timeout(TOKEN_PATIENCE, async move { provider(refused).await }))
+                .catch_unwind()
+                .await;
             let result = match asked {
                 Ok(Ok(Ok(value))) => token(&value, serial),
                 Ok(Ok(Err(error))) => Err(TokenError(error.to_string().into())),
@@ -132,9 +136,7 @@ impl TokenCache {
 }
 
 fn token(value: &str, serial: u64) -> Result<Token, TokenError> {
-    let mut header = HeaderValue::try_from(format!("Bearer {value}"))
-        .map_err(|_| TokenError("the token holds characters that no header can carry".into()))?;
-    header.set_sensitive(true);
+    let header = bearer(value).map_err(|error| TokenError(error.to_string().into()))?;
     Ok(Token { header, serial, value: value.into() })
 }
 

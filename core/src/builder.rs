@@ -479,8 +479,7 @@ impl ClientBuilder {
         }
         settings.backoff = BackoffBounds::new(self.backoff.0, self.backoff.1)?;
         settings.budget = BudgetSize::new(self.retry_budget.0, self.retry_budget.1)?;
-        let headers =
-            headers::from_caller(self.headers.iter().map(|(name, value)| (name.as_str(), value.as_str())))?;
+        let headers = headers::from_caller(self.headers.iter().map(|(name, value)| (name.as_str(), value.as_str())))?;
         let exchange = match self.exchange {
             Some(exchange) => exchange,
             None => Arc::new(HttpExchange::new(self.http)?),

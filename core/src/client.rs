@@ -261,7 +261,8 @@ impl Client {
     /// `tools/call`. The arguments are a JSON object, or null for none.
     pub fn call_tool(&self, name: impl Into<String>, arguments: Value) -> Call<CallToolResult> {
         let name = name.into();
-        let arguments = if arguments.is_null() { Ok(None) } else { Params::from_value("arguments", &arguments).map(Some) };
+        let arguments =
+            if arguments.is_null() { Ok(None) } else { Params::from_value("arguments", &arguments).map(Some) };
         self.call(Method::CALL_TOOL, Some(name.clone()), named("name", &name, arguments))
     }
 
@@ -282,7 +283,8 @@ impl Client {
     /// `prompts/get`. The arguments are a JSON object of strings, or null for none.
     pub fn get_prompt(&self, name: impl Into<String>, arguments: Value) -> Call<GetPromptResult> {
         let name = name.into();
-        let arguments = if arguments.is_null() { Ok(None) } else { Params::from_value("arguments", &arguments).map(Some) };
+        let arguments =
+            if arguments.is_null() { Ok(None) } else { Params::from_value("arguments", &arguments).map(Some) };
         self.call(Method::GET_PROMPT, Some(name.clone()), named("name", &name, arguments))
     }
 
@@ -338,11 +340,7 @@ impl Client {
 }
 
 /// Params with a name or URI and, where there are any, arguments.
-fn named(
-    member: &str,
-    name: &str,
-    arguments: Result<Option<Params>, OptionError>,
-) -> Result<Params, OptionError> {
+fn named(member: &str, name: &str, arguments: Result<Option<Params>, OptionError>) -> Result<Params, OptionError> {
     let mut params = Params::from_value("params", &json!({ member: name }))?;
     if let Some(arguments) = arguments?.and_then(|arguments| arguments.to_raw()) {
         params.set("arguments", arguments);

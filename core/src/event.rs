@@ -13,7 +13,7 @@ use tokio::sync::broadcast;
 use crate::outcome::{Execution, Kind, Proof};
 
 /// The events that one stream holds back for a slow reader; the oldest is dropped and counted.
-pub const EVENT_QUEUE: usize = 1_024;
+pub(crate) const EVENT_QUEUE: usize = 1_024;
 
 /// What happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
@@ -164,7 +164,7 @@ impl Event {
 }
 
 /// Called for each event, in order, on the task where it happens: it must not block.
-pub type Observer = Arc<dyn Fn(&Event) + Send + Sync>;
+pub(crate) type Observer = Arc<dyn Fn(&Event) + Send + Sync>;
 
 /// Events as they happen, for one reader. A reader that is more than [`EVENT_QUEUE`] behind loses the oldest.
 #[derive(Debug)]

@@ -11,19 +11,19 @@ use futures_util::future::BoxFuture;
 use serde_json::{Map, Value};
 
 /// Handlers that run at once; a request past that is answered with an error.
-pub const CONCURRENT_HANDLERS: usize = 16;
+pub(crate) const CONCURRENT_HANDLERS: usize = 16;
 
 /// What a handler fails with. Its text is sent to the server.
 pub type HandlerError = Box<dyn std::error::Error + Send + Sync>;
 
 /// Answers one kind of request of the server: gets the params, gives the result.
-pub type RequestHandler = Arc<dyn Fn(Value) -> BoxFuture<'static, Result<Value, HandlerError>> + Send + Sync>;
+pub(crate) type RequestHandler = Arc<dyn Fn(Value) -> BoxFuture<'static, Result<Value, HandlerError>> + Send + Sync>;
 
 /// Called for each notification of the server, in order, on the task that reads the stream: it must not block.
-pub type NotificationHandler = Arc<dyn Fn(&ServerNotification) + Send + Sync>;
+pub(crate) type NotificationHandler = Arc<dyn Fn(&ServerNotification) + Send + Sync>;
 
 /// Called for each progress notification of a call, in order and before the result: it must not block.
-pub type ProgressHandler = Arc<dyn Fn(&Progress) + Send + Sync>;
+pub(crate) type ProgressHandler = Arc<dyn Fn(&Progress) + Send + Sync>;
 
 /// A notification of the server: `notifications/message`, `notifications/tools/list_changed`, `notifications/resources/updated`, ….
 #[derive(Clone, Debug)]
@@ -147,8 +147,10 @@ mod tests {
     use super::*;
 
     fn elicitation(answer: Value) -> RequestHandler {
-        let handlers =
-            Handlers { elicitation: Some(boxed(move |_| std::future::ready(Ok(answer.clone())))), ..Handlers::default() };
+        let handlers = Handlers {
+            elicitation: Some(boxed(move |_| std::future::ready(Ok(answer.clone())))),
+            ..Handlers::default()
+        };
         handlers.of("elicitation/create").unwrap()
     }
 

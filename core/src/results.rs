@@ -30,11 +30,6 @@ impl Members {
     fn raw(&self, name: &str) -> Option<Box<RawValue>> {
         self.0.get(name).filter(|raw| raw.get() != "null").cloned()
     }
-
-    fn items<T: FromRaw>(&self, name: &str) -> Vec<T> {
-        let items: Vec<Box<RawValue>> = self.get(name);
-        items.into_iter().map(T::from_raw).collect()
-    }
 }
 
 macro_rules! serialise_as_received {
@@ -410,9 +405,12 @@ impl Page {
     }
 }
 
-impl<T: Listed> ListResult<T> {
+impl<T> ListResult<T> {
     /// The items of all pages, in the frame of the last page.
-    pub(crate) fn of(items: Vec<Box<RawValue>>, last: Page) -> Self {
+    pub(crate) fn of(items: Vec<Box<RawValue>>, last: Page) -> Self
+    where
+        T: Listed,
+    {
         let mut frame = last.members;
         match &last.next_cursor {
             Some(cursor) => frame.insert("nextCursor".into(), cursor.clone().into()),
@@ -432,12 +430,7 @@ impl<T: Listed> ListResult<T> {
         }
         text.push('}');
         let raw = RawValue::from_string(text).unwrap_or_default();
-        Self {
-            items: items.into_iter().map(T::from_raw).collect(),
-            next_cursor: last.next_cursor,
-            meta,
-            raw,
-        }
+        Self { items: items.into_iter().map(T::from_raw).collect(), next_cursor: last.next_cursor, meta, raw }
     }
 }
 

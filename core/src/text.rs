@@ -5,6 +5,7 @@ use std::error::Error;
 use crate::call::attempt::Ended;
 use crate::outcome::Kind;
 use crate::transport::answer::Answer;
+use crate::transport::classify;
 use crate::transport::exchange::WireFailure;
 use crate::transport::wire::redirect_target;
 
@@ -29,20 +30,22 @@ pub(crate) fn of_failure(failure: &WireFailure) -> String {
     text
 }
 
-/// How an attempt ended.
-pub(crate) fn of_end(ended: &Ended) -> String {
+/// How an attempt ended; `kind` is what `classify` made of it.
+pub(crate) fn of_end(ended: &Ended, kind: Option<Kind>) -> String {
     match ended {
         Ended::Unready(unready) => unready.to_string(),
         Ended::NoHead(failure) => of_failure(failure),
         Ended::Silent { .. } => "nothing arrived for too long".to_owned(),
         Ended::Head { status, headers, answer } => match (answer, redirect_target(headers)) {
-            (_, Some(target)) if status.is_redirection() => format!("HTTP {} redirects to {target}", status.as_u16()),
+            (_, Some(target)) if kind == Some(Kind::Redirect) => {
+                format!("HTTP {} redirects to {target}, which is not followed", status.as_u16())
+            }
             (Answer::Result(_), _) => format!("HTTP {}", status.as_u16()),
             (Answer::Error { error, .. }, _) => {
                 let message: String = error.message.chars().take(200).collect();
                 format!("HTTP {} with error {}: {message}", status.as_u16(), error.code)
             }
-            (Answer::NoAnswer { .. }, _) if status.is_success() => {
+            (Answer::NoAnswer { .. }, _) if classify::is_success(*status) => {
                 format!("HTTP {} without an answer to the request", status.as_u16())
             }
             (Answer::NoAnswer { .. }, _) => format!("HTTP {}", status.as_u16()),

@@ -7,6 +7,7 @@ use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
 
 use super::record::CallRecord;
+use crate::outcome::Kind;
 use crate::rpc::router::{Origin, Router};
 use crate::session::Session;
 use crate::transport::answer::{Activity, Answer, AnswerReader, Limits, Position};
@@ -14,7 +15,6 @@ use crate::transport::classify::End;
 use crate::transport::exchange::{WireFailure, WireResponse};
 use crate::transport::probe::Probe;
 use crate::transport::wire::{Carried, Unready, Wire};
-use crate::outcome::Kind;
 
 /// What an attempt is made with.
 pub(crate) struct Attempt<'a> {

@@ -5,7 +5,6 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use serde_json::json;
 use serde_json::value::{RawValue, to_raw_value};
 use tokio::time::{Instant, sleep};
 
@@ -14,8 +13,8 @@ use super::record::{CallRecord, InFlightToCancel};
 use super::verdict::{self, Circumstances};
 use super::{Answered, Spec, hints, tell_cancelled};
 use crate::client::Core;
-use crate::era::Lifecycle;
 use crate::config::Resend;
+use crate::era::Lifecycle;
 use crate::error::Error;
 use crate::event::{Event, EventName};
 use crate::method::Repeatability;
@@ -25,6 +24,7 @@ use crate::policy::decide::{
     Ambiguity, Charge, Counts, Decision, Hints, SessionStanding, Situation, TokenStanding, Wait, decide,
 };
 use crate::rpc::message::request_bytes;
+use crate::rpc::params::{raw_number, raw_string};
 use crate::session::Session;
 use crate::session::recovery::NoSession;
 use crate::sse::resume::{Resumed, resume};
@@ -253,7 +253,8 @@ impl Driver {
         let probe = Probe::new();
         let number = self.record.begin(id, Arc::clone(&session), probe.clone());
         let progress = self.record.wants_progress().then(|| core.router.expect_progress(id, &self.record));
-        let params = self.spec.params.with_meta(self.meta(id, number).iter().map(|(key, value)| (&**key, value.clone())));
+        let params =
+            self.spec.params.with_meta(self.meta(id, number).iter().map(|(key, value)| (&**key, value.clone())));
         let body = request_bytes(id, self.spec.method.as_str(), &params);
         let attempt = Attempt {
             wire: &core.wire,
@@ -363,18 +364,14 @@ impl Driver {
             .iter()
             .filter_map(|(key, value)| Some((key.clone(), to_raw_value(value).ok()?)))
             .collect();
-        let mut set = |key: &str, value: serde_json::Value| {
-            if let Ok(value) = to_raw_value(&value) {
-                meta.push((key.to_owned(), value));
-            }
-        };
+        let mut set = |key: &str, value| meta.push((key.to_owned(), value));
         if self.record.wants_progress() {
             // MCP 2025-11-25, basic, utilities, progress: unique across active requests, as the id is.
-            set("progressToken", json!(id));
+            set("progressToken", raw_number(id));
         }
         if let Some(key) = &self.record.idempotency_key {
-            set(KEY_IN_META, json!(key));
-            set(ATTEMPT_IN_META, json!(number));
+            set(KEY_IN_META, raw_string(key));
+            set(ATTEMPT_IN_META, raw_number(number.into()));
         }
         meta
     }
@@ -421,7 +418,7 @@ impl Driver {
             Ended::Unready(Unready::Headers(_)) => Kind::Config,
             _ => Kind::Auth,
         };
-        let circumstances = Circumstances { reason: text::of_end(ended), ..Circumstances::default() };
+        let circumstances = Circumstances { reason: text::of_end(ended, None), ..Circumstances::default() };
         verdict::failed(&self.record, kind, Phase::Queued, circumstances)
     }
 
@@ -468,7 +465,7 @@ fn outcome(
     ended: Ended,
     refused: Option<&str>,
 ) -> Outcome {
-    let mut circumstances = Circumstances { reason: text::of_end(&ended), ..Circumstances::default() };
+    let mut circumstances = Circumstances { reason: text::of_end(&ended, conclusion.kind), ..Circumstances::default() };
     if let Some(refused) = refused {
         circumstances.reason = format!("{}, and {refused}", circumstances.reason);
     }

@@ -19,7 +19,7 @@ use crate::transport::answer::{Answer, Position};
 use crate::transport::probe::Probe;
 
 /// How long a look-up may take.
-pub const LOOK_UP_PATIENCE: Duration = Duration::from_secs(2);
+pub(super) const LOOK_UP_PATIENCE: Duration = Duration::from_secs(2);
 
 /// Lists the tools on this session and records their hints.
 pub(crate) async fn look_up(core: &Core, session: &Arc<Session>) {

@@ -13,8 +13,8 @@ use serde_json::json;
 use serde_json::value::RawValue;
 use uuid::Uuid;
 
-pub use self::options::CallOptions;
 use self::drive::Driver;
+pub use self::options::CallOptions;
 use self::options::{CallExtras, IdempotencyKey};
 use self::record::{CallRecord, InFlightToCancel};
 use crate::client::Core;

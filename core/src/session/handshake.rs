@@ -84,10 +84,10 @@ impl Handshake {
                     tries >= TRIES
                 }
                 HandshakeNext::Refresh => {
-                    let again = self.refresh(failed.token, refreshed).await.map_err(|error| FlightFailure {
-                        reason: error.to_string(),
-                        ..failed.failure.clone()
-                    })?;
+                    let again = self
+                        .refresh(failed.token, refreshed)
+                        .await
+                        .map_err(|error| FlightFailure { reason: error.to_string(), ..failed.failure.clone() })?;
                     refreshed = true;
                     if again {
                         continue;
@@ -136,14 +136,14 @@ impl Handshake {
                     return Ok(session);
                 }
                 let reason = format!("HTTP {} to notifications/initialized", response.status.as_u16());
-                let mut failed = failed(conclusion, reason, token);
-                failed.failure.http_status = Some(response.status.as_u16());
-                Err(failed)
+                let mut refused = failed(conclusion, reason, token);
+                refused.failure.http_status = Some(response.status.as_u16());
+                Err(refused)
             }
             Err(failure) => {
                 let conclusion =
                     classify::handshake(HandshakeStep::Initialized, probe.body_taken(), End::NoHead(failure.cause));
-                Err(self::failed(conclusion, crate::text::of_failure(&failure), token))
+                Err(failed(conclusion, crate::text::of_failure(&failure), token))
             }
         }
     }
@@ -256,7 +256,7 @@ fn host_failed(unready: &Unready) -> Failed {
 }
 
 fn explain(conclusion: HandshakeConclusion, ended: &Ended, token: Option<u64>) -> Failed {
-    let mut failed = failed(conclusion, crate::text::of_end(ended), token);
+    let mut failed = failed(conclusion, crate::text::of_end(ended, conclusion.kind), token);
     if let Ended::Head { status, headers, answer } = ended {
         failed.failure.http_status = Some(status.as_u16());
         failed.failure.retry_after = headers::retry_after(headers, SystemTime::now());

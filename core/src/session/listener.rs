@@ -23,7 +23,7 @@ use crate::transport::headers;
 use crate::transport::wire::Wire;
 
 /// Opens in a row that may deliver no message.
-pub const OPENS: u32 = 8;
+pub(crate) const OPENS: u32 = 8;
 /// The least time from the end of an open to the next; the bound of it doubles.
 const GAP_MIN: Duration = Duration::from_millis(500);
 /// The largest bound of the gap.

@@ -75,6 +75,6 @@ async fn request(
     let (ended, _) = attempt.run(body, Probe::new(), &mut Position::default()).await;
     match ended {
         Ended::Head { answer: Answer::Result(_), .. } => None,
-        ended => Some(crate::text::of_end(&ended)),
+        ended => Some(crate::text::of_end(&ended, None)),
     }
 }

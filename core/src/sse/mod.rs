@@ -1,4 +1,4 @@
 //! Server-sent events, bounded.
 
-pub(crate) mod stream;
 pub(crate) mod resume;
+pub(crate) mod stream;

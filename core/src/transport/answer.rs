@@ -13,15 +13,16 @@ use http::StatusCode;
 use serde_json::value::RawValue;
 use tokio::time::{Instant, sleep_until, timeout};
 
-use super::classify::{AnswerId, BodyEnd, is_event_stream, is_success};
+use super::classify::{AnswerId, BodyEnd, is_success};
 use super::exchange::{WireFailure, WireResponse};
+use super::headers::is_event_stream;
 use super::limits::{Uncollected, collect, excerpt};
 use crate::rpc::id::{Id, IdSource};
 use crate::rpc::message::{ErrorObject, Message, parse};
 use crate::sse::stream::{EventStream, Item};
 
 /// How long the body of a refusal may take: its head has said almost everything.
-pub const REFUSAL_PATIENCE: Duration = Duration::from_secs(5);
+pub(crate) const REFUSAL_PATIENCE: Duration = Duration::from_secs(5);
 
 /// The limits of one answer.
 #[derive(Clone, Copy, Debug)]
@@ -82,7 +83,9 @@ impl Answer {
     pub(crate) fn body_end<'a>(&'a self, position: &Position) -> BodyEnd<'a> {
         match self {
             Self::Result(_) => BodyEnd::Result,
-            Self::Error { error, id } => BodyEnd::Error { code: error.code, message: &error.message, id: *id },
+            Self::Error { error, id } => {
+                BodyEnd::Error { code: error.code, message: &error.message, id: *id, well_formed: error.well_formed }
+            }
             Self::NoAnswer { excerpt } => BodyEnd::NoAnswer { excerpt },
             Self::Stopped { failure } => {
                 BodyEnd::Stopped { orderly: failure.is_none(), resumable: position.last_event_id.is_some() }

@@ -16,7 +16,7 @@ mod tests;
 pub use call::call;
 pub use handshake::handshake;
 pub use redirect::redirect;
-pub use streams::{accepted_notification, delete, is_event_stream, is_success, listener, resume};
+pub use streams::{accepted_notification, delete, is_success, listener, resume};
 
 use http::{HeaderMap, StatusCode};
 use url::Url;
@@ -74,6 +74,9 @@ pub enum BodyEnd<'a> {
         message: &'a str,
         /// Whose id it bears.
         id: AnswerId,
+        /// Has it the form that JSON-RPC gives errors? One that has not, `{"error":"upstream timed out"}`, may be a gateway's: it answers
+        /// nothing, but what it says of a session counts.
+        well_formed: bool,
     },
     /// No JSON-RPC answer to us: HTML, text, empty, broken JSON, a result with another id. At most the first 2,048 bytes as text.
     NoAnswer {

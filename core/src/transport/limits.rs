@@ -82,21 +82,12 @@ mod tests {
     use crate::transport::exchange::Cause;
 
     fn body(chunks: &[&'static str]) -> BoxStream<'static, Result<Bytes, WireFailure>> {
-        stream::iter(
-            chunks
-                .iter()
-                .map(|chunk| Ok(Bytes::from_static(chunk.as_bytes())))
-                .collect::<Vec<_>>(),
-        )
-        .boxed()
+        stream::iter(chunks.iter().map(|chunk| Ok(Bytes::from_static(chunk.as_bytes()))).collect::<Vec<_>>()).boxed()
     }
 
     #[tokio::test]
     async fn a_body_of_exactly_the_limit_is_collected() {
-        assert_eq!(
-            collect(body(&["abc", "", "de", "f"]), 6).await.unwrap(),
-            "abcdef"
-        );
+        assert_eq!(collect(body(&["abc", "", "de", "f"]), 6).await.unwrap(), "abcdef");
         assert_eq!(collect(body(&["", "abcdef"]), 6).await.unwrap(), "abcdef");
         assert_eq!(collect(body(&[]), 0).await.unwrap(), "");
     }
@@ -109,25 +100,15 @@ mod tests {
             count.fetch_add(1, Ordering::Relaxed);
             Ok(Bytes::from_static(b"abc"))
         });
-        assert!(matches!(
-            collect(endless.boxed(), 7).await,
-            Err(Uncollected::TooLarge)
-        ));
+        assert!(matches!(collect(endless.boxed(), 7).await, Err(Uncollected::TooLarge)));
         assert_eq!(pulled.load(Ordering::Relaxed), 3);
-        assert!(matches!(
-            collect(body(&["abc"]), 2).await,
-            Err(Uncollected::TooLarge)
-        ));
+        assert!(matches!(collect(body(&["abc"]), 2).await, Err(Uncollected::TooLarge)));
     }
 
     #[tokio::test]
     async fn a_broken_body_is_broken_however_much_came() {
-        let items = vec![
-            Ok(Bytes::from_static(b"abc")),
-            Err(WireFailure::new(Cause::Reset)),
-        ];
-        let Err(Uncollected::Broken(failure)) = collect(stream::iter(items).boxed(), 100).await
-        else {
+        let items = vec![Ok(Bytes::from_static(b"abc")), Err(WireFailure::new(Cause::Reset))];
+        let Err(Uncollected::Broken(failure)) = collect(stream::iter(items).boxed(), 100).await else {
             panic!("collected");
         };
         assert_eq!(failure.cause, Cause::Reset);
@@ -135,10 +116,7 @@ mod tests {
 
     #[test]
     fn an_excerpt_keeps_lines_and_drops_control_characters() {
-        assert_eq!(
-            excerpt(b"<h1>\r\n\tBad\x1b[31m \x00gateway\x7f</h1>"),
-            "<h1>\n\tBad[31m gateway</h1>"
-        );
+        assert_eq!(excerpt(b"<h1>\r\n\tBad\x1b[31m \x00gateway\x7f</h1>"), "<h1>\n\tBad[31m gateway</h1>");
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! One HTTP exchange: how it is sent, and what its failure proves.
 
+pub(crate) mod answer;
 pub mod classify;
 pub mod exchange;
 pub(crate) mod headers;
@@ -7,5 +8,4 @@ pub(crate) mod http;
 pub(crate) mod limits;
 pub mod probe;
 pub(crate) mod tls;
-pub(crate) mod answer;
 pub(crate) mod wire;

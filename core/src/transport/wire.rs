@@ -18,10 +18,11 @@ use crate::event::EventSink;
 use crate::rpc::id::IdSource;
 
 /// Hops of same-origin 307 and 308 that one request follows.
-pub const REDIRECTS: usize = 5;
+pub(crate) const REDIRECTS: usize = 5;
 
 /// Gives headers for each attempt, by name and value.
-pub type HeaderProvider = Arc<dyn Fn() -> BoxFuture<'static, Result<Vec<(String, String)>, ProviderError>> + Send + Sync>;
+pub(crate) type HeaderProvider =
+    Arc<dyn Fn() -> BoxFuture<'static, Result<Vec<(String, String)>, ProviderError>> + Send + Sync>;
 
 /// All that is needed to send: shared by the client and by each of its sessions.
 pub(crate) struct Wire {
@@ -89,7 +90,13 @@ impl Wire {
     }
 
     /// A POST of this body.
-    pub(crate) async fn post(&self, carried: Carried, body: Bytes, probe: Probe, fresh: bool) -> Result<Ready, Unready> {
+    pub(crate) async fn post(
+        &self,
+        carried: Carried,
+        body: Bytes,
+        probe: Probe,
+        fresh: bool,
+    ) -> Result<Ready, Unready> {
         let (standing, token) = self.standing(carried).await?;
         Ok(self.ready(Method::POST, standing.post(), Some(body), probe, fresh, token))
     }

@@ -62,6 +62,7 @@ fn any_counts() -> impl Strategy<Value = Counts> {
                 refreshes,
                 refused_streams,
                 rate_limit_waits,
+                resumes: empty_resumes,
                 empty_resumes,
             }
         },

@@ -3,12 +3,13 @@
 //! Before a head the body probe decides. Once a head has arrived the probe says nothing, and the first line that matches wins: an
 //! answer, then what is said of the session, then the refusals that HTTP defines, then everything else, which may have run.
 
-use http::{HeaderMap, StatusCode, header};
+use http::{HeaderMap, StatusCode};
 
 use super::{AnswerId, BodyEnd, Class, Conclusion, End, Evidence, wording};
 use crate::era::Lifecycle;
 use crate::outcome::{Execution, Kind, Proof};
 use crate::transport::exchange::Cause;
+use crate::transport::headers;
 
 /// The code for a method that the server does not know (JSON-RPC 2.0, section 5.1). MCP 2026-07-28 sends it with status 404.
 const METHOD_NOT_FOUND: i64 = -32601;
@@ -95,7 +96,7 @@ fn after_head(
         return not_executed(Class::RateLimited, Kind::RateLimited, Proof::RateLimited);
     }
     // 6. Any other error answers, and says nothing of effects: a handler can raise it after its effect.
-    if let BodyEnd::Error { .. } = body {
+    if let BodyEnd::Error { well_formed: true, .. } = body {
         return answered_with_error();
     }
     // 7. HTTP's own refusals to process.
@@ -124,7 +125,7 @@ fn suspicion(status: StatusCode, headers: &HeaderMap, body: BodyEnd<'_>) -> Opti
     }
     match status {
         // RFC 9110, section 15.5.2, demands a challenge; without one it may be a server that lost the session's login.
-        StatusCode::UNAUTHORIZED if !headers.contains_key(header::WWW_AUTHENTICATE) => Some(Kind::Auth),
+        StatusCode::UNAUTHORIZED if !headers::has_challenge(headers) => Some(Kind::Auth),
         StatusCode::SERVICE_UNAVAILABLE => Some(Kind::Gateway),
         _ => None,
     }

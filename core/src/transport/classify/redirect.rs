@@ -3,10 +3,11 @@
 //! Only 307 and 308 keep method and body (RFC 9110, sections 15.4.8 and 15.4.9), and only the same origin may see our headers: the
 //! session id, the token. Whatever else the method: a client that turns a POST into a GET hides what became of the POST.
 
-use http::{HeaderMap, StatusCode, header};
+use http::{HeaderMap, StatusCode};
 use url::Url;
 
 use super::Redirect;
+use crate::transport::headers;
 
 /// Where the answer to a request for `url` redirects it.
 #[must_use]
@@ -30,8 +31,7 @@ pub fn redirect(status: StatusCode, headers: &HeaderMap, url: &Url) -> Redirect 
 
 /// The target, resolved against the URL of the request (RFC 9110, section 10.2.2). A fragment is nothing that is sent.
 fn target(headers: &HeaderMap, url: &Url) -> Option<Url> {
-    let location = std::str::from_utf8(headers.get(header::LOCATION)?.as_bytes()).ok()?;
-    let mut target = url.join(location.trim()).ok()?;
+    let mut target = url.join(headers::location(headers)?).ok()?;
     target.set_fragment(None);
     target.has_host().then_some(target)
 }

@@ -1,16 +1,17 @@
 //! What the heads of the GET streams, of DELETE and of notifications say.
 
-use http::{HeaderMap, StatusCode, header};
+use http::{HeaderMap, StatusCode};
 
 use super::{ListenerConclusion, ResumeConclusion};
 use crate::transport::exchange::Cause;
+use crate::transport::headers;
 
 /// What the optional GET stream's head, or the failure to get one, says. It says next to nothing of the session: servers answer this
 /// GET with 400, 404, 405, 409 and never, while POST works.
 #[must_use]
 pub fn listener(head: Result<(StatusCode, &HeaderMap), Cause>) -> ListenerConclusion {
     match head {
-        Ok((status, headers)) if is_success(status) && is_event_stream(headers) => ListenerConclusion::Open,
+        Ok((status, headers)) if is_success(status) && headers::is_event_stream(headers) => ListenerConclusion::Open,
         Ok((StatusCode::METHOD_NOT_ALLOWED, _)) => ListenerConclusion::NotOffered,
         Err(Cause::Refused) => ListenerConclusion::Suspect,
         Ok(_) | Err(_) => ListenerConclusion::OpenAgain,
@@ -21,7 +22,7 @@ pub fn listener(head: Result<(StatusCode, &HeaderMap), Cause>) -> ListenerConclu
 #[must_use]
 pub fn resume(head: Result<(StatusCode, &HeaderMap), Cause>) -> ResumeConclusion {
     match head {
-        Ok((status, headers)) if is_success(status) && is_event_stream(headers) => ResumeConclusion::Open,
+        Ok((status, headers)) if is_success(status) && headers::is_event_stream(headers) => ResumeConclusion::Open,
         Ok(_) => ResumeConclusion::Refused,
         Err(_) => ResumeConclusion::Empty,
     }
@@ -45,14 +46,4 @@ pub fn accepted_notification(status: StatusCode) -> bool {
 #[must_use]
 pub fn is_success(status: StatusCode) -> bool {
     status.is_success()
-}
-
-/// Is the content type `text/event-stream`, whatever its parameters? Types are compared without case (RFC 9110, section 8.3.1).
-#[must_use]
-pub fn is_event_stream(headers: &HeaderMap) -> bool {
-    headers
-        .get(header::CONTENT_TYPE)
-        .and_then(|value| value.to_str().ok())
-        .and_then(|value| value.split(';').next())
-        .is_some_and(|essence| essence.trim().eq_ignore_ascii_case("text/event-stream"))
 }

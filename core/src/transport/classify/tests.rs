@@ -19,12 +19,12 @@ const EMPTY: BodyEnd<'_> = BodyEnd::NoAnswer { excerpt: "" };
 
 /// A JSON-RPC error that bears our id.
 fn ours(code: i64, message: &str) -> BodyEnd<'_> {
-    BodyEnd::Error { code, message, id: AnswerId::Ours }
+    BodyEnd::Error { code, message, id: AnswerId::Ours, well_formed: true }
 }
 
 /// A JSON-RPC error that bears no id, or one that is nobody's.
 fn foreign(code: i64, message: &str) -> BodyEnd<'_> {
-    BodyEnd::Error { code, message, id: AnswerId::Foreign }
+    BodyEnd::Error { code, message, id: AnswerId::Foreign, well_formed: true }
 }
 
 fn text(excerpt: &str) -> BodyEnd<'_> {

@@ -447,9 +447,6 @@ async fn a_name_that_is_not_found_takes_no_body() {
     let request = post(url);
     let probe = request.probe.clone();
     let cause = failure(&exchange(|_| {}), request).await.cause;
-    assert!(
-        matches!(cause, Cause::DnsUnknownHost | Cause::DnsTemporary),
-        "{cause:?}"
-    );
+    assert!(matches!(cause, Cause::DnsUnknownHost | Cause::DnsTemporary), "{cause:?}");
     assert!(!probe.body_taken());
 }

@@ -101,9 +101,12 @@ fn a_retry_after_is_kept_exactly_or_not_at_all() {
 #[test]
 fn three_empty_resumes_and_a_long_wait_make_the_loss_ambiguous() {
     let resumable = |empty_resumes, retry_after, remaining| {
-        let counts = Counts { empty_resumes, ..Counts::default() };
+        let counts = Counts { resumes: empty_resumes, empty_resumes, ..Counts::default() };
         Situation { retry_after, remaining, ..read(Class::Resumable, counts) }
     };
+    // A server that gives a new id and closes each time is not asked again without a pause.
+    let polled = Counts { resumes: 5, ..Counts::default() };
+    assert_eq!(decide(&read(Class::Resumable, polled)), Resume { wait: Wait::Backoff });
     let resumes = |wait| Resume { wait };
     assert_eq!(decide(&resumable(0, None, None)), resumes(Wait::None));
     assert_eq!(decide(&resumable(1, None, None)), resumes(Wait::Backoff));

@@ -19,6 +19,7 @@ fn check(rows: &[(&str, Sent, u16, &str, Class, Kind)]) {
                 code: error,
                 message: json.as_ref().and_then(|json| json["error"]["message"].as_str()).unwrap(),
                 id: if envelope.unwrap()["id"] == OUR_ID { AnswerId::Ours } else { AnswerId::Foreign },
+                well_formed: true,
             },
             None => BodyEnd::NoAnswer { excerpt: body },
         };

@@ -4,7 +4,7 @@ use http::{HeaderMap, header};
 
 use super::{headers, status};
 use crate::transport::classify::{
-    ListenerConclusion, ResumeConclusion, accepted_notification, delete, is_event_stream, listener, resume,
+    ListenerConclusion, ResumeConclusion, accepted_notification, delete, listener, resume,
 };
 use crate::transport::exchange::Cause;
 
@@ -67,17 +67,4 @@ fn any_2xx_takes_a_notification() {
     {
         assert_eq!(accepted_notification(status(code)), taken, "{code}");
     }
-}
-
-#[test]
-fn a_content_type_is_read_without_case_and_parameters() {
-    for value in
-        ["text/event-stream", "Text/Event-Stream", "text/event-stream;charset=utf-8", " text/event-stream ; x=y"]
-    {
-        assert!(is_event_stream(&content_type(value)), "{value}");
-    }
-    for value in ["application/json", "text/event-stream-x", "text/plain; text/event-stream", ""] {
-        assert!(!is_event_stream(&content_type(value)), "{value}");
-    }
-    assert!(!is_event_stream(&HeaderMap::new()));
 }
