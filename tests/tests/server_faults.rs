@@ -1,5 +1,7 @@
 //! Each fault is what it says, byte by byte.
 
+#![allow(clippy::unwrap_used, reason = "a helper of tests")]
+
 mod raw;
 
 use std::io::ErrorKind;

@@ -1,5 +1,7 @@
 //! Without rules the fault server is a correct MCP server.
 
+#![allow(clippy::unwrap_used, reason = "a helper of tests")]
+
 mod raw;
 
 use oncewire_tests::server::{FaultServer, GetStream, Options, Refusal, Script, Shape};

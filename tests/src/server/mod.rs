@@ -115,6 +115,17 @@ impl FaultServer {
         self.state.change_options(change);
     }
 
+    /// Changes the options that are named.
+    pub(crate) fn merge_options(&self, members: &serde_json::Map<String, serde_json::Value>) -> serde_json::Result<()> {
+        let mut options = serde_json::to_value(self.state.options())?;
+        for (name, value) in members {
+            options[name] = value.clone();
+        }
+        let options = serde_json::from_value(options)?;
+        self.state.change_options(|old| *old = options);
+        Ok(())
+    }
+
     /// From now on only these tokens are accepted.
     pub fn accept_tokens<T: Into<String>>(&self, tokens: impl IntoIterator<Item = T>) {
         let tokens = tokens.into_iter().map(Into::into).collect();

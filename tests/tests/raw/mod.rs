@@ -1,4 +1,5 @@
 //! A client that is nothing but a socket, so that what the server does is seen byte by byte.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a helper of tests")]
 #![allow(dead_code, reason = "each test binary uses its part")]
 
 use std::io;
