@@ -114,10 +114,13 @@ impl TokenCache {
         let serial = cache.serials;
         let provider = Arc::clone(provider);
         let shared_cache = Arc::clone(&self.cache);
+        let closing = self.background.closing().clone();
         let task = self.background.spawn(async move {
-            let asked = std::panic::AssertUnwindSafe(timeout(TOKEN_PATIENCE, async move { provider(refused).await }))
-                .catch_unwind()
-                .await;
+            let asking = std::panic::AssertUnwindSafe(timeout(TOKEN_PATIENCE, async move { provider(refused).await }));
+            let asked = tokio::select! {
+                asked = asking.catch_unwind() => asked,
+                () = closing.cancelled() => return Err(TokenError("the client was closed".into())),
+            };
             let result = match asked {
                 Ok(Ok(Ok(value))) => token(&value, serial),
                 Ok(Ok(Err(error))) => Err(TokenError(error.to_string().into())),

@@ -6,7 +6,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use serde_json::{Value, json};
 use tokio::runtime::Handle;
 use tokio::sync::watch;
-use tokio_util::sync::CancellationToken;
 
 use crate::auth::TokenCache;
 use crate::background::Background;
@@ -73,9 +72,16 @@ impl Core {
             let _ = self.closed.subscribe().wait_for(|closed| *closed).await;
             return;
         }
-        self.sessions.closing().cancel();
+        let background = &self.wire.background;
+        let patience = self.settings.close_timeout;
+        background.closing().cancel();
         self.sessions.close();
-        self.wire.background.finish(self.settings.close_timeout).await;
+        // Calls see that the client closes, and let go of their sessions, which ends them. A call that nobody polls does not: half of
+        // the time is for it, the other half for the DELETE that it holds up.
+        background.wait(patience / 2).await;
+        self.sessions.end_all();
+        background.wait(patience / 2).await;
+        background.end();
         self.wire.hang_up();
         self.closed.send_replace(true);
     }
@@ -110,7 +116,6 @@ impl Client {
             connect_patience: settings.connect_patience,
             delete_timeout: settings.close_timeout,
             backoff: settings.backoff,
-            closing: CancellationToken::new(),
         };
         let sessions = Arc::new(Sessions::new(handshake, listener, Arc::clone(&tools), settings.recovery));
         let budget = Budget::new(settings.budget);
@@ -295,9 +300,9 @@ impl Client {
         argument: impl Into<String>,
         value: impl Into<String>,
     ) -> Call<CompleteResult> {
-        let argument = argument.into();
-        let params = json!({ "ref": reference, "argument": { "name": argument, "value": value.into() } });
-        self.call(Method::COMPLETE, Some(argument), Params::from_value("params", &params))
+        let name = reference.get("name").or_else(|| reference.get("uri")).and_then(Value::as_str).map(str::to_owned);
+        let params = json!({ "ref": reference, "argument": { "name": argument.into(), "value": value.into() } });
+        self.call(Method::COMPLETE, name, Params::from_value("params", &params))
     }
 
     /// `ping`
@@ -326,9 +331,11 @@ impl Client {
     /// `resources/unsubscribe`
     pub fn unsubscribe(&self, uri: impl Into<String>) -> Call<()> {
         let uri = uri.into();
+        let sessions = Arc::clone(&self.core().sessions);
         // No longer wanted, whatever the server answers.
-        self.core().sessions.restorable().subscriptions.remove(&uri);
-        self.call(Method::UNSUBSCRIBE, Some(uri.clone()), named("uri", &uri, Ok(None)))
+        self.call(Method::UNSUBSCRIBE, Some(uri.clone()), named("uri", &uri, Ok(None))).first(move || {
+            sessions.restorable().subscriptions.remove(&uri);
+        })
     }
 
     /// Any other request. Nothing is known of it, so it is never repeated after an ambiguous loss unless `resend` says so. The params

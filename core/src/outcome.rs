@@ -168,7 +168,7 @@ snake_case_words! {
 pub struct Attempt {
     /// The JSON-RPC id of this attempt; no two attempts of a client share one.
     pub id: u64,
-    /// The generation of the session that carried it; `None` where the server gave no session.
+    /// The generation that carried it; counted also where the server gives no session id.
     pub generation: Option<u64>,
     /// What went wrong; `None` for an attempt that was answered with a result.
     pub kind: Option<Kind>,

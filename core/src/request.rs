@@ -32,6 +32,7 @@ pub struct Call<T> {
     params: Result<Params, OptionError>,
     options: CallOptions,
     extras: CallExtras,
+    begun: Option<Done>,
     done: Option<Done>,
     result: PhantomData<fn() -> T>,
 }
@@ -51,7 +52,13 @@ impl<T> Call<T> {
         options: CallOptions,
         extras: CallExtras,
     ) -> Self {
-        Self { client, method, name, params, options, extras, done: None, result: PhantomData }
+        Self { client, method, name, params, options, extras, begun: None, done: None, result: PhantomData }
+    }
+
+    /// Called once before anything is sent.
+    pub(crate) fn first(mut self, begun: impl Fn() + Send + Sync + 'static) -> Self {
+        self.begun = Some(Arc::new(begun));
+        self
     }
 
     /// Called once when the call was answered with a result.
@@ -148,6 +155,9 @@ impl<T: FromRaw> IntoFuture for Call<T> {
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(async move {
             let spec = self.spec()?;
+            if let Some(begun) = &self.begun {
+                begun();
+            }
             let clock = Arc::new(CallClock::start(spec.options.timeouts()));
             let (raw, _) = call::run(Arc::clone(self.client.core()), spec, clock).await?;
             if let Some(done) = &self.done {

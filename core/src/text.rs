@@ -40,15 +40,18 @@ pub(crate) fn of_end(ended: &Ended, kind: Option<Kind>) -> String {
             (_, Some(target)) if kind == Some(Kind::Redirect) => {
                 format!("HTTP {} redirects to {target}, which is not followed", status.as_u16())
             }
+            (_, _) if kind == Some(Kind::SessionLost) => {
+                format!("the server lost the session (HTTP {})", status.as_u16())
+            }
             (Answer::Result(_), _) => format!("HTTP {}", status.as_u16()),
             (Answer::Error { error, .. }, _) => {
                 let message: String = error.message.chars().take(200).collect();
                 format!("HTTP {} with error {}: {message}", status.as_u16(), error.code)
             }
-            (Answer::NoAnswer { .. }, _) if classify::is_success(*status) => {
+            (Answer::Missing { .. }, _) if classify::is_success(*status) => {
                 format!("HTTP {} without an answer to the request", status.as_u16())
             }
-            (Answer::NoAnswer { .. }, _) => format!("HTTP {}", status.as_u16()),
+            (Answer::Missing { .. }, _) => format!("HTTP {}", status.as_u16()),
             (Answer::Stopped { failure: None }, _) => "the stream ended without the answer".to_owned(),
             (Answer::Stopped { failure: Some(failure) }, _) => {
                 format!("the answer was cut off: {}", of_failure(failure))

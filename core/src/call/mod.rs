@@ -2,9 +2,11 @@
 
 pub(crate) mod attempt;
 mod drive;
+mod end;
 mod hints;
 pub(crate) mod options;
 pub(crate) mod record;
+mod send;
 mod verdict;
 
 use std::sync::Arc;
@@ -26,7 +28,6 @@ use crate::outcome::{Execution, Kind, merge};
 use crate::rpc::message::notification_bytes;
 use crate::rpc::params::Params;
 use crate::session::recovery::NoSession;
-use crate::transport::probe::Probe;
 
 /// What the caller asked for.
 #[derive(Clone)]
@@ -65,6 +66,8 @@ pub(crate) async fn run(core: Arc<Core>, spec: Spec, clock: Arc<CallClock>) -> R
     let record =
         Arc::new(CallRecord::new(spec.method.clone(), spec.name.clone(), key, Arc::clone(&clock), on_progress));
     core.budget.deposit();
+    // Closing waits for the verdict, and for what the server is told because of it.
+    let _held = core.wire.background.hold();
     let guard = Guard { core: Arc::clone(&core), record: Arc::clone(&record), armed: true };
     let mut driver = Driver::new(Arc::clone(&core), spec, Arc::clone(&record));
     let outcome = tokio::select! {
@@ -150,9 +153,7 @@ pub(crate) fn tell_cancelled(core: &Arc<Core>, in_flight: InFlightToCancel) {
         let params = json!({ "requestId": id, "reason": "the caller no longer waits" });
         let params = Params::from_value("params", &params).unwrap_or_default();
         let body = notification_bytes("notifications/cancelled", &params);
-        if let Ok(ready) = wire.post(session.carried(), body, Probe::new(), false).await {
-            // Whatever the answer, there is nothing more to do.
-            let _ = wire.send(ready).await;
-        }
+        // Whatever the answer, there is nothing more to do.
+        let _ = wire.notify(session.carried(), body).await;
     }));
 }

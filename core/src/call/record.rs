@@ -13,7 +13,7 @@ use crate::era::Lifecycle;
 use crate::event::{Event, EventName};
 use crate::handler::{Progress, ProgressHandler};
 use crate::method::Method;
-use crate::outcome::{Attempt, Kind, Phase};
+use crate::outcome::{Attempt, Kind, Phase, Proof};
 use crate::session::Session;
 use crate::transport::classify::{self, Conclusion, End, Evidence};
 use crate::transport::probe::Probe;
@@ -34,6 +34,22 @@ struct Course {
     in_flight: Option<InFlight>,
     /// How many attempts were started.
     started: u32,
+    /// What went wrong last, in words.
+    trouble: Option<String>,
+}
+
+/// Attempts that are remembered. Only never-sent ones can be so many: while a server is down and the deadline is far.
+const ATTEMPTS: usize = 64;
+
+impl Course {
+    /// Of too many attempts the early never-sent ones are forgotten, but for the very first: they say what the others say.
+    fn remember(&mut self, attempt: Attempt) {
+        if self.attempts.len() >= ATTEMPTS {
+            let forgotten = self.attempts.iter().skip(1).position(|attempt| attempt.proof == Some(Proof::NeverSent));
+            self.attempts.remove(forgotten.map_or(1, |position| position + 1));
+        }
+        self.attempts.push(attempt);
+    }
 }
 
 /// An attempt that was started and not concluded.
@@ -163,7 +179,7 @@ impl CallRecord {
     pub(crate) fn conclude(&self, conclusion: &Conclusion) {
         let mut course = self.course();
         if let Some(in_flight) = course.in_flight.take() {
-            course.attempts.push(in_flight.conclude(conclusion));
+            course.remember(in_flight.conclude(conclusion));
         }
     }
 
@@ -180,7 +196,7 @@ impl CallRecord {
         let to_cancel = in_flight
             .may_be_running()
             .then(|| InFlightToCancel { id: in_flight.id, session: Arc::clone(&in_flight.session) });
-        course.attempts.push(in_flight.conclude(&conclusion));
+        course.remember(in_flight.conclude(&conclusion));
         to_cancel
     }
 
@@ -189,7 +205,17 @@ impl CallRecord {
         self.course().in_flight = None;
     }
 
-    /// Every finished attempt, in order.
+    /// Something went wrong that the call may still get over.
+    pub(crate) fn note_trouble(&self, reason: &str) {
+        self.course().trouble = Some(reason.to_owned());
+    }
+
+    /// What went wrong last, in words.
+    pub(crate) fn trouble(&self) -> Option<String> {
+        self.course().trouble.clone()
+    }
+
+    /// Every finished attempt, in order; of more than 64 the early never-sent ones are left out.
     pub(crate) fn attempts(&self) -> Vec<Attempt> {
         self.course().attempts.clone()
     }

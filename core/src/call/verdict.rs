@@ -68,7 +68,10 @@ pub(crate) fn answered(record: &CallRecord, error: ErrorObject) -> Error {
 
 /// The caller's clock, the caller or `close()` ended it.
 pub(crate) fn interrupted(record: &CallRecord, kind: Kind, phase: Phase) -> Error {
-    let reason = text::of_interruption(kind).to_owned();
+    let reason = match record.trouble() {
+        Some(trouble) => format!("{} (before that: {trouble})", text::of_interruption(kind)),
+        None => text::of_interruption(kind).to_owned(),
+    };
     failed(record, kind, phase, Circumstances { reason, ..Circumstances::default() })
 }
 

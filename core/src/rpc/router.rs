@@ -21,7 +21,6 @@ use crate::call::record::CallRecord;
 use crate::handler::{CONCURRENT_HANDLERS, Handlers, Progress, RequestHandler, ServerNotification};
 use crate::session::Session;
 use crate::tools::ToolHints;
-use crate::transport::probe::Probe;
 use crate::transport::wire::Wire;
 
 /// Replies under way at once; past that a request of the server is dropped, and its own time-out ends it.
@@ -123,6 +122,7 @@ impl Router {
                 // The server no longer wants it, or it belongs to a session that nobody knows: no reply.
                 () = running.cancelled.cancelled() => None,
                 () = session.gone().cancelled() => None,
+                () = wire.background.closing().cancelled() => None,
                 answer = run(handler, params) => Some(answer),
             };
             drop((pause, running, slot));
@@ -207,11 +207,7 @@ async fn send_reply(wire: &Wire, session: &Session, body: Bytes) {
     if session.gone().is_cancelled() {
         return;
     }
-    let sending = async {
-        let ready = wire.post(session.carried(), body, Probe::new(), false).await.ok()?;
-        wire.send(ready).await.ok()
-    };
-    if sending.await.is_none() {
+    if wire.notify(session.carried(), body).await.is_none() {
         tracing::debug!(target: "oncewire", generation = session.generation, "a reply could not be delivered");
     }
 }

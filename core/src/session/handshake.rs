@@ -1,6 +1,7 @@
 //! The handshake: `initialize`, then `notifications/initialized`, with two tries and patience for a server that is not up yet.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, SystemTime};
 
 use http::HeaderValue;
@@ -41,8 +42,6 @@ pub(crate) struct Handshake {
     pub(crate) connect_patience: Duration,
     pub(crate) delete_timeout: Duration,
     pub(crate) backoff: BackoffBounds,
-    /// Cancelled when the client is closed: no further try is begun.
-    pub(crate) closing: CancellationToken,
 }
 
 /// Why a flight brought no session.
@@ -96,14 +95,19 @@ impl Handshake {
                 }
                 HandshakeNext::GiveUp | HandshakeNext::Proceed => true,
             };
-            if give_up || self.closing.is_cancelled() {
+            if give_up || self.closing().is_cancelled() {
                 return Err(failed.failure);
             }
             tokio::select! {
                 () = sleep(backoff.next_delay()) => {}
-                () = self.closing.cancelled() => return Err(failed.failure),
+                () = self.closing().cancelled() => return Err(failed.failure),
             }
         }
+    }
+
+    /// When the client closes no further try is begun.
+    fn closing(&self) -> &CancellationToken {
+        self.wire.background.closing()
     }
 
     /// True if there is a token that was not refused yet.
@@ -200,6 +204,7 @@ impl Handshake {
             initialized: Arc::new(initialized),
             gone: CancellationToken::new(),
             retired: CancellationToken::new(),
+            ended: AtomicBool::new(false),
             wire: Arc::clone(&self.wire),
             delete_timeout: self.delete_timeout,
         };
@@ -260,7 +265,7 @@ fn explain(conclusion: HandshakeConclusion, ended: &Ended, token: Option<u64>) -
     if let Ended::Head { status, headers, answer } = ended {
         failed.failure.http_status = Some(status.as_u16());
         failed.failure.retry_after = headers::retry_after(headers, SystemTime::now());
-        if let Answer::NoAnswer { excerpt } = answer {
+        if let Answer::Missing { excerpt } = answer {
             failed.failure.excerpt = Some(excerpt.clone()).filter(|excerpt| !excerpt.is_empty());
         }
     }

@@ -8,6 +8,7 @@ pub mod state;
 pub(crate) mod verify;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use http::HeaderValue;
@@ -30,6 +31,7 @@ pub(crate) struct Session {
     gone: CancellationToken,
     /// The session is no longer the current one: its listener and its handlers stop.
     retired: CancellationToken,
+    ended: AtomicBool,
     wire: Arc<Wire>,
     delete_timeout: Duration,
 }
@@ -63,9 +65,10 @@ impl Session {
     }
 }
 
-impl Drop for Session {
-    fn drop(&mut self) {
-        if self.id.is_none() || self.gone.is_cancelled() {
+impl Session {
+    /// Ends it with one DELETE, unless it was ended before, the server gave no id or declared it gone.
+    pub(crate) fn end(&self) {
+        if self.id.is_none() || self.gone.is_cancelled() || self.ended.swap(true, Ordering::AcqRel) {
             return;
         }
         let wire = Arc::clone(&self.wire);
@@ -82,5 +85,11 @@ impl Drop for Session {
             let gone = head.is_some_and(classify::delete);
             tracing::debug!(target: "oncewire", generation, gone, "session deleted");
         }));
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.end();
     }
 }

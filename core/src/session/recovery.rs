@@ -4,7 +4,7 @@
 //! cancellation stops it. Waiters watch a counter and look again at every change.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use futures_util::FutureExt;
@@ -72,6 +72,8 @@ struct Shared {
     last: Option<Arc<InitializeResult>>,
     /// How many flights were started.
     flights: u64,
+    /// Every session that may still be in use.
+    alive: Vec<Weak<Session>>,
     /// The last flight that failed, why, and whether it was to replace a session.
     failed: Option<(u64, Arc<FlightFailure>, bool)>,
     /// The gaps between flights that fail in a row.
@@ -95,6 +97,7 @@ impl Sessions {
                 machine: Machine::new(recovery),
                 current: None,
                 last: None,
+                alive: Vec::new(),
                 flights: 0,
                 failed: None,
                 gaps,
@@ -207,6 +210,14 @@ impl Sessions {
         self.step(Input::Close);
     }
 
+    /// Ends every session that a call still holds on to: that call is not polled any more, or the client does not wait for it.
+    pub(crate) fn end_all(&self) {
+        let alive = std::mem::take(&mut self.shared().alive);
+        for session in alive.iter().filter_map(Weak::upgrade) {
+            session.end();
+        }
+    }
+
     fn step(self: &Arc<Self>, input: Input) {
         let _order = self.order.lock().unwrap_or_else(PoisonError::into_inner);
         self.step_in_order(input, None);
@@ -249,6 +260,8 @@ impl Sessions {
                         if let Some(session) = flown.take() {
                             let session = Arc::new(session);
                             shared.gaps.reset();
+                            shared.alive.retain(|session| session.strong_count() > 0);
+                            shared.alive.push(Arc::downgrade(&session));
                             shared.current = Some(Arc::clone(&session));
                             shared.last = Some(Arc::clone(&session.initialized));
                             if generation > 1 {
@@ -281,10 +294,10 @@ impl Sessions {
                 if let Some(not_before) = not_before {
                     tokio::select! {
                         () = sleep_until(not_before) => {}
-                        () = sessions.handshake.closing.cancelled() => {}
+                        () = sessions.closing().cancelled() => {}
                     }
                 }
-                if sessions.handshake.closing.is_cancelled() {
+                if sessions.closing().is_cancelled() {
                     return Err(aborted("the client was closed"));
                 }
                 sessions.handshake.fly(generation).await
@@ -323,7 +336,10 @@ impl Sessions {
         drop(self.handshake.wire.background.spawn(async move {
             let Handshake { wire, router, limits, timeout, .. } = &sessions.handshake;
             let verifying = std::panic::AssertUnwindSafe(verify(wire, router, *limits, &session, *timeout));
-            let alive = verifying.catch_unwind().await.unwrap_or(true);
+            let alive = tokio::select! {
+                alive = verifying.catch_unwind() => alive.unwrap_or(true),
+                () = session.retired().cancelled() => return,
+            };
             let generation = session.generation;
             sessions.step(if alive {
                 Input::VerificationPassed(generation)
@@ -349,7 +365,7 @@ impl Sessions {
 
     /// Cancelled when the client is closed.
     pub(crate) fn closing(&self) -> &CancellationToken {
-        &self.handshake.closing
+        self.handshake.wire.background.closing()
     }
 }
 

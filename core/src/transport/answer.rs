@@ -73,7 +73,7 @@ pub(crate) struct Position {
 pub(crate) enum Answer {
     Result(Box<RawValue>),
     Error { error: ErrorObject, id: AnswerId },
-    NoAnswer { excerpt: String },
+    Missing { excerpt: String },
     Stopped { failure: Option<WireFailure> },
     TooLarge,
 }
@@ -86,7 +86,7 @@ impl Answer {
             Self::Error { error, id } => {
                 BodyEnd::Error { code: error.code, message: &error.message, id: *id, well_formed: error.well_formed }
             }
-            Self::NoAnswer { excerpt } => BodyEnd::NoAnswer { excerpt },
+            Self::Missing { excerpt } => BodyEnd::NoAnswer { excerpt },
             Self::Stopped { failure } => {
                 BodyEnd::Stopped { orderly: failure.is_none(), resumable: position.last_event_id.is_some() }
             }
@@ -123,7 +123,7 @@ impl AnswerReader<'_> {
         } else {
             match timeout(REFUSAL_PATIENCE, collecting).await {
                 Ok(collected) => collected,
-                Err(_) => return Answer::NoAnswer { excerpt: String::new() },
+                Err(_) => return Answer::Missing { excerpt: String::new() },
             }
         };
         match collected {
@@ -131,8 +131,8 @@ impl AnswerReader<'_> {
                 // The content type does not matter: servers in the field leave it out.
                 match parse(&bytes) {
                     // Messages to somebody else are not repeated in an error of this call.
-                    Ok(messages) => self.pick(messages).unwrap_or(Answer::NoAnswer { excerpt: String::new() }),
-                    Err(_) => Answer::NoAnswer { excerpt: excerpt(&bytes) },
+                    Ok(messages) => self.pick(messages).unwrap_or(Answer::Missing { excerpt: String::new() }),
+                    Err(_) => Answer::Missing { excerpt: excerpt(&bytes) },
                 }
             }
             Err(Uncollected::TooLarge) => Answer::TooLarge,
@@ -164,7 +164,7 @@ impl AnswerReader<'_> {
                             }
                         }
                         // It may have been the answer: waiting for another one could be for ever.
-                        Err(_) => return Answer::NoAnswer { excerpt: String::new() },
+                        Err(_) => return Answer::Missing { excerpt: String::new() },
                     }
                 }
                 Item::Ended => return Answer::Stopped { failure: None },

@@ -2,10 +2,12 @@
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use http::{HeaderMap, HeaderValue, Method, header};
+use tokio::time::timeout;
 use url::Url;
 
 use super::classify::{self, Redirect};
@@ -19,6 +21,9 @@ use crate::rpc::id::IdSource;
 
 /// Hops of same-origin 307 and 308 that one request follows.
 pub(crate) const REDIRECTS: usize = 5;
+
+/// How long the answer to a notification or a reply may take; nobody waits for it, but its task must end.
+const NOTIFICATION_PATIENCE: Duration = Duration::from_secs(30);
 
 /// Gives headers for each attempt, by name and value.
 pub(crate) type HeaderProvider =
@@ -67,7 +72,6 @@ pub(crate) enum Unready {
 }
 
 impl Wire {
-    #[expect(clippy::too_many_arguments, reason = "the parts of one struct, each given once")]
     pub(crate) fn new(
         exchange: Arc<dyn Exchange>,
         url: Url,
@@ -99,6 +103,16 @@ impl Wire {
     ) -> Result<Ready, Unready> {
         let (standing, token) = self.standing(carried).await?;
         Ok(self.ready(Method::POST, standing.post(), Some(body), probe, fresh, token))
+    }
+
+    /// A POST that nobody waits for: a notification, or a reply to a request of the server. One attempt. `None` if it was not answered at
+    /// all.
+    pub(crate) async fn notify(&self, carried: Carried, body: Bytes) -> Option<WireResponse> {
+        let sending = async {
+            let ready = self.post(carried, body, Probe::new(), false).await.ok()?;
+            self.send(ready).await.ok()
+        };
+        timeout(NOTIFICATION_PATIENCE, sending).await.ok().flatten()
     }
 
     /// A GET that listens or, after an event id, reads on.

@@ -1,0 +1,174 @@
+//! One attempt of a call on a session, with the resumes of its stream.
+
+use std::sync::Arc;
+
+use serde_json::value::{RawValue, to_raw_value};
+use tokio::time::sleep;
+
+use super::attempt::{Attempt, Ended, Patience};
+use super::drive::Driver;
+use super::end::{Facts, Outcome};
+use super::record::InFlightToCancel;
+use super::tell_cancelled;
+use crate::era::Lifecycle;
+use crate::error::Error;
+use crate::event::{Event, EventName};
+use crate::outcome::Execution;
+use crate::policy::decide::{Decision, decide};
+use crate::rpc::message::request_bytes;
+use crate::rpc::params::{raw_number, raw_string};
+use crate::session::Session;
+use crate::sse::resume::{Resumed, resume};
+use crate::transport::answer::Position;
+use crate::transport::classify::{self, Class, Evidence};
+use crate::transport::probe::Probe;
+
+/// The member of `_meta` that is the same in all attempts of a call.
+const KEY_IN_META: &str = "dev.oncewire/idempotency-key";
+/// The member of `_meta` that counts the attempts of a call, from 1.
+const ATTEMPT_IN_META: &str = "dev.oncewire/attempt";
+
+impl Driver {
+    /// One attempt on this session, resumes included.
+    pub(super) async fn attempt(&mut self, session: Arc<Session>) -> Result<Outcome, Error> {
+        let core = Arc::clone(&self.core);
+        let record = Arc::clone(&self.record);
+        let id = core.wire.ids.next();
+        let probe = Probe::new();
+        let number = self.record.begin(id, Arc::clone(&session), probe.clone());
+        let progress = self.record.wants_progress().then(|| core.router.expect_progress(id, &self.record));
+        let params =
+            self.spec.params.with_meta(self.meta(id, number).iter().map(|(key, value)| (&**key, value.clone())));
+        let body = request_bytes(id, self.spec.method.as_str(), &params);
+        let attempt = Attempt {
+            wire: &core.wire,
+            router: &core.router,
+            limits: core.settings.limits,
+            session: Some(&session),
+            call: Some(&record),
+            id,
+            fresh_connection: core.settings.fresh_connection && self.is_unrepeatable(&session),
+            patience: Patience {
+                idle: self.record.clock().timeouts().idle_timeout,
+                orphan: Some(core.settings.orphan_timeout),
+            },
+        };
+        self.counts.resumes = 0;
+        self.counts.empty_resumes = 0;
+        let mut position = Position::default();
+        let (mut ended, token) = attempt.run(body, probe.clone(), &mut position).await;
+        let mut refused = None;
+        let conclusion = loop {
+            let Some(end) = ended.end(&position) else {
+                // Nothing was tried: the host gave no token or no headers.
+                self.record.abandon();
+                return Err(self.unready(&ended));
+            };
+            let conclusion = classify::call(&Evidence {
+                carried_session: session.has_id(),
+                lifecycle: Lifecycle::Legacy,
+                body_taken: probe.body_taken(),
+                end,
+            });
+            if conclusion.class != Class::Resumable {
+                break conclusion;
+            }
+            match self.resume(&attempt, token, &mut position).await {
+                Some(Ok(read)) => ended = read,
+                // It can be read on no more: what was known before decides, without the event id.
+                stopped => {
+                    refused = stopped.and_then(Result::err);
+                    position.last_event_id = None;
+                }
+            }
+        };
+        drop(progress);
+        let phase = self.record.phase();
+        self.record.conclude(&conclusion);
+        match conclusion.class {
+            Class::SessionRejected => core.sessions.lost(&session),
+            Class::SessionSuspect => core.sessions.suspect(&session),
+            _ => {}
+        }
+        if let Ended::Silent { .. } = ended
+            && conclusion.execution != Execution::NotExecuted
+        {
+            tell_cancelled(&core, InFlightToCancel { id, session: Arc::clone(&session) });
+        }
+        Ok(Outcome::new(conclusion, phase, session, token, ended, refused.as_deref()))
+    }
+
+    /// Reads on, as often as the decision says. `None` if it says no more, `Some(Err)` if the server refuses.
+    async fn resume(
+        &mut self,
+        attempt: &Attempt<'_>,
+        token: Option<u64>,
+        position: &mut Position,
+    ) -> Option<Result<Ended, String>> {
+        self.record.resuming();
+        let session = attempt.session.map(Arc::clone);
+        let generation = session.as_ref().map(|session| session.generation);
+        loop {
+            let facts = Facts {
+                class: Class::Resumable,
+                session: session.clone(),
+                token,
+                retry_after: position.retry,
+                verified: false,
+            };
+            let situation = self.situation(&facts, generation.unwrap_or_default());
+            let Decision::Resume { wait } = decide(&situation) else { return None };
+            let delay = self.delay(wait);
+            let event = |name| Event {
+                request_id: Some(attempt.id),
+                generation,
+                delay: (name == EventName::Resuming).then_some(delay),
+                ..self.record.event(name)
+            };
+            let events = &attempt.wire.events;
+            events.emit(event(EventName::Resuming));
+            sleep(delay).await;
+            let resumed = resume(attempt, position, || events.emit(event(EventName::Resumed))).await;
+            self.counts.resumes += 1;
+            self.counts.empty_resumes = if position.new_event_id { 0 } else { self.counts.empty_resumes + 1 };
+            match resumed {
+                Resumed::Read(ended) => return Some(Ok(ended)),
+                Resumed::Refused(reason) => return Some(Err(reason)),
+                Resumed::Empty => {}
+            }
+        }
+    }
+
+    /// What goes into `_meta` of this attempt.
+    fn meta(&self, id: u64, number: u32) -> Vec<(String, Box<RawValue>)> {
+        let mut meta: Vec<_> = self
+            .spec
+            .extras
+            .meta
+            .iter()
+            .filter_map(|(key, value)| Some((key.clone(), to_raw_value(value).ok()?)))
+            .collect();
+        let mut set = |key: &str, value| meta.push((key.to_owned(), value));
+        if self.record.wants_progress() {
+            // MCP 2025-11-25, basic, utilities, progress: unique across active requests, as the id is.
+            set("progressToken", raw_number(id));
+        }
+        if let Some(key) = &self.record.idempotency_key {
+            set(KEY_IN_META, raw_string(key));
+            set(ATTEMPT_IN_META, raw_number(number.into()));
+        }
+        meta
+    }
+
+    /// No leave to repeat it is known: a stale pooled connection must not cost it.
+    fn is_unrepeatable(&self, session: &Arc<Session>) -> bool {
+        let facts = Facts {
+            class: Class::Ambiguous,
+            session: Some(Arc::clone(session)),
+            token: None,
+            retry_after: None,
+            verified: true,
+        };
+        !matches!(decide(&self.situation(&facts, session.generation)), Decision::Resend { .. })
+    }
+}
