@@ -154,9 +154,10 @@ async fn the_get_stream_carries_what_is_pushed_and_can_be_refused() {
         .await;
     let push = serde_json::from_value(json!({"method": "notifications/tools/list_changed"})).unwrap();
     assert_eq!(server.push(&push), 1);
-    server.cut_connections(oncewire_tests::server::Cut::Close);
-    let (text, end) = stream.rest().await;
+    let text = stream.until("\n\n\r\n").await;
     assert!(text.contains("data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/tools/list_changed\"}\n\n"), "{text}");
+    server.cut_connections(oncewire_tests::server::Cut::Close);
+    let (_, end) = stream.rest().await;
     assert_eq!(end, None);
 
     server.change_options(|options| options.get = GetStream::NotAllowed);

@@ -338,10 +338,10 @@ fn promises(vector: &Vector, report: &Report, ledger: &Ledger) -> Vec<String> {
     // MCP 2025-11-25, basic, requests: an id must not have been used before in the same session.
     let mut ids = BTreeSet::new();
     for arrival in ledger.arrivals.iter().filter(|arrival| arrival.rpc.is_some()) {
-        if let Some(id) = &arrival.rpc_id {
-            if !ids.insert((arrival.session.clone(), id.to_string())) {
-                wrong.push(format!("the JSON-RPC id {id} was used twice"));
-            }
+        if let Some(id) = &arrival.rpc_id
+            && !ids.insert((arrival.session.clone(), id.to_string()))
+        {
+            wrong.push(format!("the JSON-RPC id {id} was used twice"));
         }
     }
     wrong

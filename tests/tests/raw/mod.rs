@@ -144,6 +144,15 @@ impl Raw {
         Ok((size > 0).then_some(chunk))
     }
 
+    /// What comes up to and with this text.
+    pub async fn until(&mut self, end: &str) -> String {
+        let mut bytes = Vec::new();
+        while !bytes.ends_with(end.as_bytes()) {
+            bytes.push(self.stream.read_u8().await.unwrap());
+        }
+        String::from_utf8(bytes).unwrap()
+    }
+
     /// Everything until the connection ends, and how it ended: `None` for an orderly end.
     pub(crate) async fn rest(&mut self) -> (String, Option<io::ErrorKind>) {
         let mut bytes = Vec::new();
