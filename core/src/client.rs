@@ -293,6 +293,13 @@ impl Client {
         self.call(Method::GET_PROMPT, Some(name.clone()), named("name", &name, arguments))
     }
 
+    /// As [`Self::get_prompt`], with the arguments as the text of a JSON object.
+    pub fn get_prompt_json(&self, name: impl Into<String>, arguments: &str) -> Call<GetPromptResult> {
+        let name = name.into();
+        let arguments = Params::from_json("arguments", arguments).map(Some);
+        self.call(Method::GET_PROMPT, Some(name.clone()), named("name", &name, arguments))
+    }
+
     /// `completion/complete`: what to complete (`{"type": "ref/prompt", "name": …}`), the name of its argument, and what was typed.
     pub fn complete(
         &self,
@@ -343,6 +350,11 @@ impl Client {
     pub fn request(&self, method: impl Into<String>, params: Value) -> Call<Box<serde_json::value::RawValue>> {
         let params = if params.is_null() { Ok(Params::none()) } else { Params::from_value("params", &params) };
         self.call(Method::raw(method), None, params)
+    }
+
+    /// As [`Self::request`], with the params as the text of a JSON object.
+    pub fn request_json(&self, method: impl Into<String>, params: &str) -> Call<Box<serde_json::value::RawValue>> {
+        self.call(Method::raw(method), None, Params::from_json("params", params))
     }
 }
 

@@ -13,7 +13,7 @@ use tokio::sync::broadcast;
 use crate::outcome::{Execution, Kind, Proof};
 
 /// The events that one stream holds back for a slow reader; the oldest is dropped and counted.
-pub(crate) const EVENT_QUEUE: usize = 1_024;
+pub const EVENT_QUEUE: usize = 1_024;
 
 /// What happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]

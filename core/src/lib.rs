@@ -33,7 +33,7 @@ pub use client::Client;
 pub use config::{Era, OptionError, Recovery, Resend, TrustAnnotations};
 pub use era::Lifecycle;
 pub use error::{Error, Failure, RpcFailure};
-pub use event::{Event, EventName, EventStream};
+pub use event::{EVENT_QUEUE, Event, EventName, EventStream};
 pub use handler::{HandlerError, Progress, ServerNotification};
 pub use method::{Method, Repeatability};
 pub use outcome::{Attempt, Execution, Kind, Phase, Proof, merge};
