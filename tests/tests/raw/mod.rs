@@ -1,5 +1,6 @@
 //! A client that is nothing but a socket, so that what the server does is seen byte by byte.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a helper of tests")]
+#![allow(unreachable_pub, reason = "a module of two test binaries")]
 #![allow(dead_code, reason = "each test binary uses its part")]
 
 use std::io;
