@@ -7,5 +7,7 @@ pub(crate) mod headers;
 pub(crate) mod http;
 pub(crate) mod limits;
 pub mod probe;
+#[cfg(feature = "testing")]
+pub mod scripted;
 pub(crate) mod tls;
 pub(crate) mod wire;
