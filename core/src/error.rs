@@ -178,6 +178,13 @@ impl Error {
         value
     }
 
+    /// An option or argument of this method that cannot be used, found before the core saw it, for example by a binding that reads
+    /// options from JSON: nothing was sent.
+    #[must_use]
+    pub fn from_option(method: &str, name: Option<&str>, error: OptionError) -> Self {
+        Self::config(&Method::raw(method), name, error)
+    }
+
     /// A failure takes the variant that its execution names.
     pub(crate) fn from_failure(failure: Failure) -> Self {
         match failure.execution {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
-use serde_json::value::to_raw_value;
+use serde_json::value::{RawValue, to_raw_value};
 
 use crate::call::options::{CallExtras, CallOptions, IdempotencyKey};
 use crate::call::{self, Spec};
@@ -127,6 +127,12 @@ impl<T> Call<T> {
         self
     }
 
+    /// One more member of the params, exact, for example the `context` of `complete`; it takes the place of one of that name.
+    pub fn param(mut self, name: &str, value: Box<RawValue>) -> Self {
+        self.params = self.params.and_then(|mut params| params.set_checked(name, value).map(|()| params));
+        self
+    }
+
     fn spec(&self) -> Result<Spec, Error> {
         let checked = || {
             self.options.validate()?;
@@ -196,6 +202,18 @@ impl<T> ListCall<T> {
     /// All that is set in these options.
     pub fn options(mut self, options: &CallOptions) -> Self {
         self.call = self.call.options(options);
+        self
+    }
+
+    /// Called for each progress notification of each page.
+    pub fn on_progress(mut self, handler: impl Fn(&Progress) + Send + Sync + 'static) -> Self {
+        self.call = self.call.on_progress(handler);
+        self
+    }
+
+    /// One more member of the params of each page, exact.
+    pub fn param(mut self, name: &str, value: Box<RawValue>) -> Self {
+        self.call = self.call.param(name, value);
         self
     }
 }

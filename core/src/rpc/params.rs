@@ -44,11 +44,21 @@ impl Params {
             let problem = format!("it is not JSON: line {}, column {}", error.line(), error.column());
             OptionError::new(field, problem)
         })?;
-        let odd = |meta: &RawValue| !matches!(meta.get().as_bytes().first(), Some(b'{' | b'n'));
-        if field == "params" && object.get(META).is_some_and(odd) {
-            return Err(OptionError::new(field, "_meta is not a JSON object"));
+        if field == "params"
+            && let Some(meta) = object.get(META)
+        {
+            check_meta(field, meta)?;
         }
         Ok(Self(Some(object)))
+    }
+
+    /// As [`Self::set`], for a member that the caller names.
+    pub(crate) fn set_checked(&mut self, name: &str, value: Box<RawValue>) -> Result<(), OptionError> {
+        if name == META {
+            check_meta("params", &value)?;
+        }
+        self.set(name, value);
+        Ok(())
     }
 
     /// Sets a member, in its old place if there was one, else at the end.
@@ -84,6 +94,13 @@ impl Params {
     /// The same as a raw value, to become a member of something else.
     pub(crate) fn to_raw(&self) -> Option<Box<RawValue>> {
         self.0.as_ref().map(Object::to_raw)
+    }
+}
+
+fn check_meta(field: &'static str, meta: &RawValue) -> Result<(), OptionError> {
+    match meta.get().as_bytes().first() {
+        Some(b'{' | b'n') => Ok(()),
+        _ => Err(OptionError::new(field, "_meta is not a JSON object")),
     }
 }
 
@@ -234,6 +251,15 @@ mod tests {
         let arguments = Params::from_value("arguments", &json!({"_meta": [1]})).unwrap();
         assert_eq!(arguments.to_json().unwrap(), r#"{"_meta":[1]}"#);
         assert_eq!(Params::from_value("arguments", &json!(1)).unwrap_err().field, "arguments");
+    }
+
+    #[test]
+    fn a_member_that_the_caller_names_is_exact_and_its_meta_is_an_object() {
+        let mut params = params(r#"{"ref":{"type":"ref/prompt"}}"#);
+        params.set_checked("context", RawValue::from_string(r#"{"n":18446744073709551616}"#.into()).unwrap()).unwrap();
+        assert_eq!(params.to_json().unwrap(), r#"{"ref":{"type":"ref/prompt"},"context":{"n":18446744073709551616}}"#);
+        let error = params.set_checked("_meta", RawValue::from_string("[1]".into()).unwrap()).unwrap_err();
+        assert!(error.problem.contains("_meta"), "{error}");
     }
 
     #[test]
