@@ -1,275 +1,186 @@
-//! How a client is made: every option, its default and its check.
+//! How a client is made: one method for each option. The checks stand in `settings.rs`.
 
-use std::collections::HashMap;
 use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
-use url::Url;
 
-use crate::auth::{ProviderError, TokenProvider};
-use crate::call::options::{CallOptions, above_zero};
+use crate::auth::ProviderError;
+use crate::call::options::CallOptions;
 use crate::client::Client;
-use crate::config::{Era, OptionError, Recovery, Resend, TrustAnnotations};
+use crate::config::{Era, Recovery, Resend, TrustAnnotations};
 use crate::error::Error;
-use crate::event::{Event, Observer};
-use crate::handler::{HandlerError, Handlers, ServerNotification, boxed};
+use crate::event::Event;
+use crate::handler::{HandlerError, ServerNotification, boxed};
 use crate::method::Method;
-use crate::policy::backoff::{self, BackoffBounds};
-use crate::policy::budget::{self, BudgetSize};
-use crate::transport::answer::Limits;
+use crate::settings::Draft;
+#[cfg(feature = "testing")]
 use crate::transport::exchange::Exchange;
-use crate::transport::headers;
-use crate::transport::http::{
-    ClientIdentity, Http2Ping, HttpExchange, HttpSettings, HttpVersion, ProxySetting, TcpKeepAlive,
-};
-use crate::transport::wire::HeaderProvider;
-
-/// 32 MiB
-const MAX_MESSAGE: usize = 32 * 1024 * 1024;
-
-/// What the rest of the client reads of the options.
-#[derive(Clone, Debug)]
-pub(crate) struct Settings {
-    pub(crate) defaults: CallOptions,
-    pub(crate) tools: HashMap<String, CallOptions>,
-    pub(crate) orphan_timeout: Duration,
-    pub(crate) connect_patience: Duration,
-    pub(crate) handshake_timeout: Duration,
-    pub(crate) close_timeout: Duration,
-    pub(crate) retry_after_max: Duration,
-    pub(crate) backoff: BackoffBounds,
-    pub(crate) budget: BudgetSize,
-    pub(crate) limits: Limits,
-    pub(crate) max_pages: usize,
-    pub(crate) fresh_connection: bool,
-    pub(crate) trust_annotations: TrustAnnotations,
-    pub(crate) recovery: Recovery,
-    pub(crate) listen: bool,
-    pub(crate) idempotency_keys: bool,
-    pub(crate) client_name: String,
-    pub(crate) client_version: String,
-}
-
-/// The parts that a client is put together from.
-pub(crate) struct Parts {
-    pub(crate) url: Url,
-    pub(crate) settings: Settings,
-    pub(crate) exchange: Arc<dyn Exchange>,
-    pub(crate) headers: http::HeaderMap,
-    pub(crate) header_provider: Option<HeaderProvider>,
-    pub(crate) token: Option<TokenProvider>,
-    pub(crate) handlers: Handlers,
-    pub(crate) observer: Option<Observer>,
-}
+use crate::transport::http::{ClientIdentity, Http2Ping, HttpVersion, ProxySetting, TcpKeepAlive};
 
 /// Makes a [`Client`]. Every option has a default; each is checked when the client is made, and a bad one names itself.
 #[derive(Clone)]
 #[must_use = "a builder does nothing until connect() or build()"]
 pub struct ClientBuilder {
-    url: String,
-    settings: Settings,
-    backoff: (Duration, Duration),
-    retry_budget: (f64, u32),
-    http: HttpSettings,
-    headers: Vec<(String, String)>,
-    header_provider: Option<HeaderProvider>,
-    token: Option<TokenProvider>,
-    handlers: Handlers,
-    observer: Option<Observer>,
-    era: Era,
+    draft: Draft,
     lazy: bool,
-    exchange: Option<Arc<dyn Exchange>>,
 }
 
 impl fmt::Debug for ClientBuilder {
     // The URL, headers, proxy and key may hold secrets.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("ClientBuilder").field("settings", &self.settings).finish_non_exhaustive()
+        formatter.debug_struct("ClientBuilder").field("settings", &self.draft.settings).finish_non_exhaustive()
     }
 }
 
 impl ClientBuilder {
     pub(crate) fn new(url: impl Into<String>) -> Self {
-        Self {
-            url: url.into(),
-            settings: Settings {
-                defaults: CallOptions::default(),
-                tools: HashMap::new(),
-                orphan_timeout: Duration::from_secs(60),
-                connect_patience: Duration::from_secs(10),
-                handshake_timeout: Duration::from_secs(30),
-                close_timeout: Duration::from_secs(5),
-                retry_after_max: Duration::from_secs(60),
-                backoff: BackoffBounds::default(),
-                budget: BudgetSize::default(),
-                limits: Limits { max_message: MAX_MESSAGE, max_event: MAX_MESSAGE },
-                max_pages: 1_000,
-                fresh_connection: false,
-                trust_annotations: TrustAnnotations::default(),
-                recovery: Recovery::default(),
-                listen: true,
-                idempotency_keys: true,
-                client_name: "oncewire".to_owned(),
-                client_version: env!("CARGO_PKG_VERSION").to_owned(),
-            },
-            backoff: (backoff::FIRST, backoff::MAX),
-            retry_budget: (budget::PERCENT, budget::PER_SECOND),
-            http: HttpSettings::default(),
-            headers: Vec::new(),
-            header_provider: None,
-            token: None,
-            handlers: Handlers::default(),
-            observer: None,
-            era: Era::default(),
-            lazy: false,
-            exchange: None,
-        }
+        Self { draft: Draft::new(url.into()), lazy: false }
     }
 
     /// The whole of each call: queueing, recovery, refresh, all pages. Default: none; a tool may take its time.
     pub fn timeout(mut self, timeout: Duration) -> Self {
-        self.settings.defaults.timeout = Some(timeout);
+        self.draft.settings.defaults.timeout = Some(timeout);
         self
     }
 
     /// No byte of an answer for that long ends the attempt. Default: none.
     pub fn idle_timeout(mut self, timeout: Duration) -> Self {
-        self.settings.defaults.idle_timeout = Some(timeout);
+        self.draft.settings.defaults.idle_timeout = Some(timeout);
         self
     }
 
     /// Progress starts `timeout` anew. Default: false.
     pub fn reset_on_progress(mut self, reset: bool) -> Self {
-        self.settings.defaults.reset_on_progress = Some(reset);
+        self.draft.settings.defaults.reset_on_progress = Some(reset);
         self
     }
 
     /// The cap that progress cannot move. Default: none.
     pub fn max_total_timeout(mut self, timeout: Duration) -> Self {
-        self.settings.defaults.max_total_timeout = Some(timeout);
+        self.draft.settings.defaults.max_total_timeout = Some(timeout);
         self
     }
 
     /// The caller's word on sending calls again after an ambiguous loss. Default: [`Resend::Default`].
     pub fn resend(mut self, resend: Resend) -> Self {
-        self.settings.defaults.resend = Some(resend);
+        self.draft.settings.defaults.resend = Some(resend);
         self
     }
 
     /// Options of one tool; what they leave out is taken from the client.
     pub fn tool_options(mut self, tool: impl Into<String>, options: CallOptions) -> Self {
-        self.settings.tools.insert(tool.into(), options);
+        self.draft.settings.tools.insert(tool.into(), options);
         self
     }
 
     /// How long silence is borne on a resumed stream, or on an attempt whose session the server declared gone. Default: 60 s.
     pub fn orphan_timeout(mut self, timeout: Duration) -> Self {
-        self.settings.orphan_timeout = timeout;
+        self.draft.settings.orphan_timeout = timeout;
         self
     }
 
     /// Making one connection, TLS included. Default: 10 s.
     pub fn connect_timeout(mut self, timeout: Duration) -> Self {
-        self.http.connect_timeout = timeout;
+        self.draft.http.connect_timeout = timeout;
         self
     }
 
     /// How long attempts that were never sent are repeated when no deadline says. Default: 10 s; zero: not at all.
     pub fn connect_patience(mut self, patience: Duration) -> Self {
-        self.settings.connect_patience = patience;
+        self.draft.settings.connect_patience = patience;
         self
     }
 
     /// One try of a handshake; there are two. Default: 30 s.
     pub fn handshake_timeout(mut self, timeout: Duration) -> Self {
-        self.settings.handshake_timeout = timeout;
+        self.draft.settings.handshake_timeout = timeout;
         self
     }
 
     /// All of `close()`, the DELETE of the session included. Default: 5 s.
     pub fn close_timeout(mut self, timeout: Duration) -> Self {
-        self.settings.close_timeout = timeout;
+        self.draft.settings.close_timeout = timeout;
         self
     }
 
     /// The longest `Retry-After` that is waited for; a longer one surfaces at once with the figure. Default: 60 s.
     pub fn retry_after_max(mut self, max: Duration) -> Self {
-        self.settings.retry_after_max = max;
+        self.draft.settings.retry_after_max = max;
         self
     }
 
     /// The bound of the first delay, doubling up to the largest, each delay drawn evenly below it. Default: 100 ms, 5 s.
     pub fn backoff(mut self, first: Duration, max: Duration) -> Self {
-        self.backoff = (first, max);
+        self.draft.backoff = (first, max);
         self
     }
 
     /// Resends after ambiguous losses: a share of the calls in percent, and so many a second. Default: 20 %, 10.
     pub fn retry_budget(mut self, percent: f64, per_second: u32) -> Self {
-        self.retry_budget = (percent, per_second);
+        self.draft.retry_budget = (percent, per_second);
         self
     }
 
     /// The largest message, in bytes. Default: 32 MiB.
     pub fn max_message(mut self, bytes: usize) -> Self {
-        self.settings.limits.max_message = bytes;
+        self.draft.settings.limits.max_message = bytes;
         self
     }
 
     /// The largest single event of a stream, in bytes. Default: 32 MiB.
     pub fn max_event(mut self, bytes: usize) -> Self {
-        self.settings.limits.max_event = bytes;
+        self.draft.settings.limits.max_event = bytes;
         self
     }
 
     /// The pages that one list may have. Default: 1,000.
     pub fn max_pages(mut self, pages: usize) -> Self {
-        self.settings.max_pages = pages;
+        self.draft.settings.max_pages = pages;
         self
     }
 
     /// How long an idle connection is kept. Default: 4 s, below the 5 s after which Node and uvicorn close theirs.
     pub fn pool_idle_timeout(mut self, timeout: Duration) -> Self {
-        self.http.pool_idle_timeout = timeout;
+        self.draft.http.pool_idle_timeout = timeout;
         self
     }
 
     /// Never reuse a connection for a call that has no leave to be repeated. Default: false.
     pub fn fresh_connection(mut self, fresh: bool) -> Self {
-        self.settings.fresh_connection = fresh;
+        self.draft.settings.fresh_connection = fresh;
         self
     }
 
     /// TCP keep-alive: the silence before a probe and between probes, and the probes that may go unanswered. Default: 15 s, 3.
     pub fn tcp_keep_alive(mut self, interval: Duration, retries: u32) -> Self {
-        self.http.tcp_keep_alive = TcpKeepAlive { interval, retries };
+        self.draft.http.tcp_keep_alive = TcpKeepAlive { interval, retries };
         self
     }
 
     /// HTTP/2 ping: the silence before it, and how long its answer may take. Default: 30 s, 20 s.
     pub fn http2_ping(mut self, interval: Duration, timeout: Duration) -> Self {
-        self.http.http2_ping = Http2Ping { interval, timeout };
+        self.draft.http.http2_ping = Http2Ping { interval, timeout };
         self
     }
 
     /// Which tool hints of the server are believed. Default: [`TrustAnnotations::Hinted`].
     pub fn trust_annotations(mut self, trust: TrustAnnotations) -> Self {
-        self.settings.trust_annotations = trust;
+        self.draft.settings.trust_annotations = trust;
         self
     }
 
     /// What to do about a lost session. Default: [`Recovery::Auto`].
     pub fn recovery(mut self, recovery: Recovery) -> Self {
-        self.settings.recovery = recovery;
+        self.draft.settings.recovery = recovery;
         self
     }
 
     /// Which era to speak. Default: [`Era::Auto`].
     pub fn era(mut self, era: Era) -> Self {
-        self.era = era;
+        self.draft.era = era;
         self
     }
 
@@ -281,13 +192,13 @@ impl ClientBuilder {
 
     /// Keep the server's optional GET stream open, on which it may speak unasked. Default: true.
     pub fn listen(mut self, listen: bool) -> Self {
-        self.settings.listen = listen;
+        self.draft.settings.listen = listen;
         self
     }
 
     /// Every tool call carries an idempotency key in `_meta`. Default: true.
     pub fn idempotency_keys(mut self, keys: bool) -> Self {
-        self.settings.idempotency_keys = keys;
+        self.draft.settings.idempotency_keys = keys;
         self
     }
 
@@ -304,13 +215,13 @@ impl ClientBuilder {
         F: Fn(Option<String>) -> R + Send + Sync + 'static,
         R: Future<Output = Result<String, ProviderError>> + Send + 'static,
     {
-        self.token = Some(Arc::new(move |refused| Box::pin(provider(refused))));
+        self.draft.token = Some(Arc::new(move |refused| Box::pin(provider(refused))));
         self
     }
 
     /// One more header on every request.
     pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
-        self.headers.push((name.into(), value.into()));
+        self.draft.headers.push((name.into(), value.into()));
         self
     }
 
@@ -320,7 +231,7 @@ impl ClientBuilder {
         F: Fn() -> R + Send + Sync + 'static,
         R: Future<Output = Result<Vec<(String, String)>, ProviderError>> + Send + 'static,
     {
-        self.header_provider = Some(Arc::new(move || Box::pin(provider())));
+        self.draft.header_provider = Some(Arc::new(move || Box::pin(provider())));
         self
     }
 
@@ -330,7 +241,7 @@ impl ClientBuilder {
         F: Fn(Value) -> R + Send + Sync + 'static,
         R: Future<Output = Result<Value, HandlerError>> + Send + 'static,
     {
-        self.handlers.sampling = Some(boxed(handler));
+        self.draft.handlers.sampling = Some(boxed(handler));
         self
     }
 
@@ -341,7 +252,7 @@ impl ClientBuilder {
         F: Fn(Value) -> R + Send + Sync + 'static,
         R: Future<Output = Result<Value, HandlerError>> + Send + 'static,
     {
-        self.handlers.elicitation = Some(boxed(handler));
+        self.draft.handlers.elicitation = Some(boxed(handler));
         self
     }
 
@@ -351,70 +262,70 @@ impl ClientBuilder {
         F: Fn(Value) -> R + Send + Sync + 'static,
         R: Future<Output = Result<Value, HandlerError>> + Send + 'static,
     {
-        self.handlers.roots = Some(boxed(handler));
+        self.draft.handlers.roots = Some(boxed(handler));
         self
     }
 
     /// Called for each notification of the server but progress, in order; it must not block.
     pub fn on_notification(mut self, handler: impl Fn(&ServerNotification) + Send + Sync + 'static) -> Self {
-        self.handlers.notification = Some(Arc::new(handler));
+        self.draft.handlers.notification = Some(Arc::new(handler));
         self
     }
 
     /// Called for each event, in order; it must not block.
     pub fn on_event(mut self, observer: impl Fn(&Event) + Send + Sync + 'static) -> Self {
-        self.observer = Some(Arc::new(observer));
+        self.draft.observer = Some(Arc::new(observer));
         self
     }
 
     /// The name and version that the client gives of itself. Default: oncewire and its version.
     pub fn client_info(mut self, name: impl Into<String>, version: impl Into<String>) -> Self {
-        self.settings.client_name = name.into();
-        self.settings.client_version = version.into();
+        self.draft.settings.client_name = name.into();
+        self.draft.settings.client_version = version.into();
         self
     }
 
     /// More root certificates, PEM, besides those of the machine.
     pub fn root_certificates(mut self, pem: impl Into<Vec<u8>>) -> Self {
-        self.http.root_certificates_pem = Some(pem.into());
+        self.draft.http.root_certificates_pem = Some(pem.into());
         self
     }
 
     /// The certificate that the client shows, with its chain, and its key, both PEM.
     pub fn client_certificate(mut self, chain_pem: impl Into<Vec<u8>>, key_pem: impl Into<Vec<u8>>) -> Self {
-        self.http.client_identity =
+        self.draft.http.client_identity =
             Some(ClientIdentity { certificate_chain_pem: chain_pem.into(), private_key_pem: key_pem.into() });
         self
     }
 
     /// The proxy, for example `http://127.0.0.1:3128`. Default: the one of the environment.
     pub fn proxy(mut self, url: impl Into<String>) -> Self {
-        self.http.proxy = ProxySetting::Url(url.into());
+        self.draft.http.proxy = ProxySetting::Url(url.into());
         self
     }
 
     /// No proxy, whatever the environment says.
     pub fn no_proxy(mut self) -> Self {
-        self.http.proxy = ProxySetting::None;
+        self.draft.http.proxy = ProxySetting::None;
         self
     }
 
     /// Speak HTTP/1.1 only.
     pub fn http1_only(mut self) -> Self {
-        self.http.http_version = HttpVersion::Http1;
+        self.draft.http.http_version = HttpVersion::Http1;
         self
     }
 
     /// Speak HTTP/2 without asking, also without TLS.
     pub fn http2_only(mut self) -> Self {
-        self.http.http_version = HttpVersion::Http2;
+        self.draft.http.http_version = HttpVersion::Http2;
         self
     }
 
     /// Sends over this exchange in place of the network.
     #[cfg(feature = "testing")]
     pub fn exchange(mut self, exchange: Arc<dyn Exchange>) -> Self {
-        self.exchange = Some(exchange);
+        self.draft.exchange = Some(exchange);
         self
     }
 
@@ -442,72 +353,7 @@ impl ClientBuilder {
     /// # Panics
     /// Outside a tokio runtime.
     pub fn build(self) -> Result<Client, Error> {
-        let parts = self.parts().map_err(|error| Error::config(&Method::raw("initialize"), None, error))?;
+        let parts = self.draft.check().map_err(|error| Error::config(&Method::raw("initialize"), None, error))?;
         Ok(Client::from_parts(parts))
     }
-
-    fn parts(self) -> Result<Parts, OptionError> {
-        let url = url(&self.url)?;
-        let mut settings = self.settings;
-        settings.defaults.validate()?;
-        for options in settings.tools.values() {
-            options.validate()?;
-        }
-        for (field, duration) in [
-            ("orphan_timeout", settings.orphan_timeout),
-            ("connect_timeout", self.http.connect_timeout),
-            ("handshake_timeout", settings.handshake_timeout),
-            ("close_timeout", settings.close_timeout),
-            ("pool_idle_timeout", self.http.pool_idle_timeout),
-            ("tcp_keep_alive", self.http.tcp_keep_alive.interval),
-            ("http2_ping", self.http.http2_ping.interval),
-            ("http2_ping", self.http.http2_ping.timeout),
-        ] {
-            above_zero(field, Some(duration))?;
-        }
-        for (field, count) in [
-            ("max_message", settings.limits.max_message),
-            ("max_event", settings.limits.max_event),
-            ("max_pages", settings.max_pages),
-        ] {
-            if count == 0 {
-                return Err(OptionError::new(field, "it must be above zero"));
-            }
-        }
-        if self.era == Era::Modern {
-            return Err(OptionError::new("era", "this version does not speak the modern era yet"));
-        }
-        settings.backoff = BackoffBounds::new(self.backoff.0, self.backoff.1)?;
-        settings.budget = BudgetSize::new(self.retry_budget.0, self.retry_budget.1)?;
-        let headers = headers::from_caller(self.headers.iter().map(|(name, value)| (name.as_str(), value.as_str())))?;
-        let exchange = match self.exchange {
-            Some(exchange) => exchange,
-            None => Arc::new(HttpExchange::new(self.http)?),
-        };
-        Ok(Parts {
-            url,
-            settings,
-            exchange,
-            headers,
-            header_provider: self.header_provider,
-            token: self.token,
-            handlers: self.handlers,
-            observer: self.observer,
-        })
-    }
-}
-
-/// The URL, checked; its text is never repeated, because it may hold a secret.
-fn url(text: &str) -> Result<Url, OptionError> {
-    let url = Url::parse(text).map_err(|error| OptionError::new("url", format!("it is not a URL: {error}")))?;
-    if !matches!(url.scheme(), "http" | "https") {
-        return Err(OptionError::new("url", "its scheme must be http or https"));
-    }
-    if url.host_str().is_none_or(str::is_empty) {
-        return Err(OptionError::new("url", "it names no host"));
-    }
-    if !url.username().is_empty() || url.password().is_some() {
-        return Err(OptionError::new("url", "it must not hold credentials: give them as token or header"));
-    }
-    Ok(url)
 }

@@ -9,7 +9,7 @@ use tokio::sync::watch;
 
 use crate::auth::TokenCache;
 use crate::background::Background;
-use crate::builder::{ClientBuilder, Parts, Settings};
+use crate::builder::ClientBuilder;
 use crate::call::options::{CallExtras, IdempotencyKey};
 use crate::config::OptionError;
 use crate::error::Error;
@@ -27,6 +27,7 @@ use crate::session::handshake::Handshake;
 use crate::session::listener::Listener;
 use crate::session::recovery::{NoSession, Sessions};
 use crate::session::state::State;
+use crate::settings::{Parts, Settings};
 use crate::tools::ToolHints;
 use crate::transport::wire::Wire;
 

@@ -21,6 +21,7 @@ mod request;
 mod results;
 mod rpc;
 pub mod session;
+mod settings;
 mod sse;
 mod text;
 mod tools;

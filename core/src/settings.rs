@@ -1,0 +1,181 @@
+//! The options as they were given, and as they are once they are checked.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use url::Url;
+
+use crate::auth::TokenProvider;
+use crate::call::options::{CallOptions, above_zero};
+use crate::config::{Era, OptionError, Recovery, TrustAnnotations};
+use crate::event::Observer;
+use crate::handler::Handlers;
+use crate::policy::backoff::{self, BackoffBounds};
+use crate::policy::budget::{self, BudgetSize};
+use crate::transport::answer::Limits;
+use crate::transport::exchange::Exchange;
+use crate::transport::headers;
+use crate::transport::http::{HttpExchange, HttpSettings};
+use crate::transport::wire::HeaderProvider;
+
+/// 32 MiB
+const MAX_MESSAGE: usize = 32 * 1024 * 1024;
+
+/// What the rest of the client reads of the options.
+#[derive(Clone, Debug)]
+pub(crate) struct Settings {
+    pub(crate) defaults: CallOptions,
+    pub(crate) tools: HashMap<String, CallOptions>,
+    pub(crate) orphan_timeout: Duration,
+    pub(crate) connect_patience: Duration,
+    pub(crate) handshake_timeout: Duration,
+    pub(crate) close_timeout: Duration,
+    pub(crate) retry_after_max: Duration,
+    pub(crate) backoff: BackoffBounds,
+    pub(crate) budget: BudgetSize,
+    pub(crate) limits: Limits,
+    pub(crate) max_pages: usize,
+    pub(crate) fresh_connection: bool,
+    pub(crate) trust_annotations: TrustAnnotations,
+    pub(crate) recovery: Recovery,
+    pub(crate) listen: bool,
+    pub(crate) idempotency_keys: bool,
+    pub(crate) client_name: String,
+    pub(crate) client_version: String,
+}
+
+/// The parts that a client is put together from.
+pub(crate) struct Parts {
+    pub(crate) url: Url,
+    pub(crate) settings: Settings,
+    pub(crate) exchange: Arc<dyn Exchange>,
+    pub(crate) headers: http::HeaderMap,
+    pub(crate) header_provider: Option<HeaderProvider>,
+    pub(crate) token: Option<TokenProvider>,
+    pub(crate) handlers: Handlers,
+    pub(crate) observer: Option<Observer>,
+}
+
+/// The options as they were given.
+#[derive(Clone)]
+pub(crate) struct Draft {
+    pub(crate) url: String,
+    pub(crate) settings: Settings,
+    pub(crate) backoff: (Duration, Duration),
+    pub(crate) retry_budget: (f64, u32),
+    pub(crate) http: HttpSettings,
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) header_provider: Option<HeaderProvider>,
+    pub(crate) token: Option<TokenProvider>,
+    pub(crate) handlers: Handlers,
+    pub(crate) observer: Option<Observer>,
+    pub(crate) era: Era,
+    pub(crate) exchange: Option<Arc<dyn Exchange>>,
+}
+
+impl Draft {
+    /// Every option at its default.
+    pub(crate) fn new(url: String) -> Self {
+        Self {
+            url,
+            settings: Settings {
+                defaults: CallOptions::default(),
+                tools: HashMap::new(),
+                orphan_timeout: Duration::from_secs(60),
+                connect_patience: Duration::from_secs(10),
+                handshake_timeout: Duration::from_secs(30),
+                close_timeout: Duration::from_secs(5),
+                retry_after_max: Duration::from_secs(60),
+                backoff: BackoffBounds::default(),
+                budget: BudgetSize::default(),
+                limits: Limits { max_message: MAX_MESSAGE, max_event: MAX_MESSAGE },
+                max_pages: 1_000,
+                fresh_connection: false,
+                trust_annotations: TrustAnnotations::default(),
+                recovery: Recovery::default(),
+                listen: true,
+                idempotency_keys: true,
+                client_name: "oncewire".to_owned(),
+                client_version: env!("CARGO_PKG_VERSION").to_owned(),
+            },
+            backoff: (backoff::FIRST, backoff::MAX),
+            retry_budget: (budget::PERCENT, budget::PER_SECOND),
+            http: HttpSettings::default(),
+            headers: Vec::new(),
+            header_provider: None,
+            token: None,
+            handlers: Handlers::default(),
+            observer: None,
+            era: Era::default(),
+            exchange: None,
+        }
+    }
+
+    /// # Errors
+    /// Names the first option that cannot be used.
+    pub(crate) fn check(self) -> Result<Parts, OptionError> {
+        let url = url(&self.url)?;
+        let mut settings = self.settings;
+        settings.defaults.validate()?;
+        for options in settings.tools.values() {
+            options.validate()?;
+        }
+        for (field, duration) in [
+            ("orphan_timeout", settings.orphan_timeout),
+            ("connect_timeout", self.http.connect_timeout),
+            ("handshake_timeout", settings.handshake_timeout),
+            ("close_timeout", settings.close_timeout),
+            ("pool_idle_timeout", self.http.pool_idle_timeout),
+            ("tcp_keep_alive", self.http.tcp_keep_alive.interval),
+            ("http2_ping", self.http.http2_ping.interval),
+            ("http2_ping", self.http.http2_ping.timeout),
+        ] {
+            above_zero(field, Some(duration))?;
+        }
+        for (field, count) in [
+            ("max_message", settings.limits.max_message),
+            ("max_event", settings.limits.max_event),
+            ("max_pages", settings.max_pages),
+        ] {
+            if count == 0 {
+                return Err(OptionError::new(field, "it must be above zero"));
+            }
+        }
+        if self.era == Era::Modern {
+            return Err(OptionError::new("era", "this version does not speak the modern era yet"));
+        }
+        settings.backoff = BackoffBounds::new(self.backoff.0, self.backoff.1)?;
+        settings.budget = BudgetSize::new(self.retry_budget.0, self.retry_budget.1)?;
+        let headers = headers::from_caller(self.headers.iter().map(|(name, value)| (name.as_str(), value.as_str())))?;
+        let exchange = match self.exchange {
+            Some(exchange) => exchange,
+            None => Arc::new(HttpExchange::new(self.http)?),
+        };
+        Ok(Parts {
+            url,
+            settings,
+            exchange,
+            headers,
+            header_provider: self.header_provider,
+            token: self.token,
+            handlers: self.handlers,
+            observer: self.observer,
+        })
+    }
+}
+
+/// The URL, checked; its text is never repeated, because it may hold a secret.
+fn url(text: &str) -> Result<Url, OptionError> {
+    let url = Url::parse(text).map_err(|error| OptionError::new("url", format!("it is not a URL: {error}")))?;
+    if !matches!(url.scheme(), "http" | "https") {
+        return Err(OptionError::new("url", "its scheme must be http or https"));
+    }
+    if url.host_str().is_none_or(str::is_empty) {
+        return Err(OptionError::new("url", "it names no host"));
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err(OptionError::new("url", "it must not hold credentials: give them as token or header"));
+    }
+    Ok(url)
+}
