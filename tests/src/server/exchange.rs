@@ -57,6 +57,8 @@ pub(crate) struct Exchange<'a, W> {
     framing: Framing,
     pub(super) begun: bool,
     ended: bool,
+    /// Whether the answer of the subject is in this response.
+    pub(super) delivered: bool,
     pub(super) split_at: Option<usize>,
     pub(super) cut_after: Option<(usize, Cut)>,
     sent: usize,
@@ -104,6 +106,7 @@ pub(crate) async fn serve<W: Wire>(state: &Arc<State>, connection: u64, request:
         framing: Framing::None,
         begun: false,
         ended: false,
+        delivered: false,
         split_at: None,
         cut_after: None,
         sent: 0,
@@ -352,9 +355,7 @@ impl<W: Wire> Exchange<'_, W> {
         self.wire.end().await?;
         self.state.answered(self.seq);
         // A resumed stream that delivered the answer settles the request that it stands for.
-        if let (true, Some(subject)) = (self.request.method == "GET", &self.subject)
-            && self.was_executed(subject.seq)
-        {
+        if let Some(subject) = self.subject.as_ref().filter(|_| self.delivered) {
             self.state.answered(subject.seq);
         }
         Ok(())

@@ -176,6 +176,7 @@ impl<W: Wire> Exchange<'_, W> {
             text.push_str(&how.eol);
         }
         self.begin_sse().await?;
+        self.delivered = how.blank_line;
         self.body(text.as_bytes()).await
     }
 }

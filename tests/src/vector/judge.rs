@@ -336,8 +336,10 @@ fn promises(vector: &Vector, report: &Report, ledger: &Ledger) -> Vec<String> {
         wrong.push(format!("{} requests before the end of the handshake", ledger.too_early));
     }
     // MCP 2025-11-25, basic, requests: an id must not have been used before in the same session.
+    // A redirect that is followed is the same request once more (RFC 9110 section 15.4).
     let mut ids = BTreeSet::new();
-    for arrival in ledger.arrivals.iter().filter(|arrival| arrival.rpc.is_some()) {
+    let redirected = |status: Option<u16>| status.is_some_and(|status| (300..400).contains(&status));
+    for arrival in ledger.arrivals.iter().filter(|arrival| arrival.rpc.is_some() && !redirected(arrival.status)) {
         if let Some(id) = &arrival.rpc_id
             && !ids.insert((arrival.session.clone(), id.to_string()))
         {
