@@ -1,5 +1,6 @@
 //! A call that was described and not made yet: options, then `.await`.
 
+use std::collections::HashSet;
 use std::future::{Future, IntoFuture};
 use std::marker::PhantomData;
 use std::pin::Pin;
@@ -7,10 +8,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
-use serde_json::value::{RawValue, to_raw_value};
+use serde_json::value::RawValue;
 
 use crate::call::options::{CallExtras, CallOptions, IdempotencyKey};
-use crate::call::{self, Spec};
+use crate::call::{self, PageOf, Spec};
 use crate::client::Client;
 use crate::clock::CallClock;
 use crate::config::{OptionError, Resend};
@@ -19,7 +20,10 @@ use crate::handler::Progress;
 use crate::method::Method;
 use crate::policy::decide::SESSION_LOSSES;
 use crate::results::{FromRaw, ListResult, Listed, Page};
-use crate::rpc::params::Params;
+use crate::rpc::params::{Params, raw_string};
+
+/// A list cannot be read when its session is replaced more often than a call lives through.
+const REPLACED: &str = "the session was replaced again and again while the list was read";
 
 type Done = Arc<dyn Fn() + Send + Sync>;
 
@@ -150,6 +154,7 @@ impl<T> Call<T> {
             params,
             options: self.options.clone(),
             extras: self.extras.clone(),
+            page: None,
         })
     }
 }
@@ -229,11 +234,7 @@ impl<T: Listed> IntoFuture for ListCall<T> {
             let clock = Arc::new(CallClock::start(spec.options.timeouts()));
             let pages = Pages { client: &self.call.client, spec, clock };
             match self.cursor {
-                Some(cursor) => {
-                    let (mut page, _) = pages.page::<T>(Some(&cursor)).await?;
-                    let items = std::mem::take(&mut page.items);
-                    Ok(ListResult::of(items, page))
-                }
+                Some(cursor) => pages.one(&cursor).await,
                 None => pages.all().await,
             }
         })
@@ -247,57 +248,67 @@ struct Pages<'a> {
 }
 
 impl Pages<'_> {
-    /// One page, and the generation of the session that it came on.
-    async fn page<T: Listed>(&self, cursor: Option<&str>) -> Result<(Page, u64), Error> {
+    /// One page, and the generation of the session that it came on. `None` if the cursor's session is no longer the current one.
+    async fn page<T: Listed>(&self, cursor: Option<&str>, given_in: Option<u64>) -> Result<Option<(Page, u64)>, Error> {
         let mut spec = self.spec.clone();
+        spec.page = Some(PageOf { generation: given_in });
         // An empty cursor is a cursor (MCP 2025-11-25, server, utilities, pagination: cursors are opaque).
-        if let Some(cursor) = cursor.and_then(|cursor| to_raw_value(cursor).ok()) {
-            spec.params.set("cursor", cursor);
+        if let Some(cursor) = cursor {
+            spec.params.set("cursor", raw_string(cursor));
         }
-        let (raw, generation) = call::run(Arc::clone(self.client.core()), spec, Arc::clone(&self.clock)).await?;
-        Ok((Page::of(&raw, T::MEMBER), generation))
+        let answered = call::run_page(Arc::clone(self.client.core()), spec, Arc::clone(&self.clock)).await?;
+        Ok(answered.map(|(raw, generation)| (Page::of(&raw, T::MEMBER), generation)))
     }
 
-    /// All pages. Cursors do not outlive their session: if it is replaced in between, the list starts again at its first page.
+    /// The one page that begins here.
+    async fn one<T: Listed>(&self, cursor: &str) -> Result<ListResult<T>, Error> {
+        match self.page::<T>(Some(cursor), None).await? {
+            Some((mut page, _)) => {
+                let items = std::mem::take(&mut page.items);
+                Ok(self.listed(items, page))
+            }
+            None => Err(call::paging_failed(&self.spec, REPLACED)),
+        }
+    }
+
+    /// All pages. If the session is replaced in between, the list starts again at its first page.
     async fn all<T: Listed>(&self) -> Result<ListResult<T>, Error> {
-        let core = self.client.core();
+        let tools = &self.client.core().tools;
         for _ in 0..=SESSION_LOSSES {
-            let epoch = core.tools.epoch();
-            let (mut page, generation) = self.page::<T>(None).await?;
-            let mut items = std::mem::take(&mut page.items);
-            let mut seen = std::collections::HashSet::new();
-            let mut pages = 1;
-            let whole = loop {
-                let Some(cursor) = page.next_cursor.clone() else { break true };
-                if !seen.insert(cursor.clone()) {
-                    return Err(call::paging_failed(&self.spec, "the server gave the same cursor twice"));
+            let epoch = tools.epoch();
+            let Some((page, generation)) = self.page::<T>(None, None).await? else { continue };
+            if let Some((items, last)) = self.rest::<T>(page, generation).await? {
+                if self.spec.method == Method::LIST_TOOLS && last.next_cursor.is_none() {
+                    tools.record(generation, epoch, items.iter().map(|item| &**item));
                 }
-                if pages >= core.settings.max_pages {
-                    // Told by the `next_cursor` of the result.
-                    return Ok(ListResult::of(items, page));
-                }
-                let (next, now) = match self.page::<T>(Some(&cursor)).await {
-                    Ok(next) => next,
-                    // A server that lost the session may refuse the cursor of the one before.
-                    Err(error) if matches!(error, Error::Answered(_)) && self.client.generation() != generation => {
-                        break false;
-                    }
-                    Err(error) => return Err(error),
-                };
-                if now != generation {
-                    break false;
-                }
-                page = next;
-                items.append(&mut page.items);
-                pages += 1;
-            };
-            if whole {
-                if self.spec.method == Method::LIST_TOOLS {
-                    core.tools.record(generation, epoch, items.iter().map(|item| &**item));
-                }
-                return Ok(ListResult::of(items, page));
+                return Ok(self.listed(items, last));
             }
         }
-        Err(call::paging_failed(&self.spec, "the session was replaced again and again while the list was read"))
+        Err(call::paging_failed(&self.spec, REPLACED))
+    }
+
+    /// The items of this page and of those after it, and the last page. `None` if the session was replaced in between.
+    async fn rest<T: Listed>(&self, first: Page, generation: u64) -> Result<Option<(Vec<Box<RawValue>>, Page)>, Error> {
+        let mut page = first;
+        let mut items = std::mem::take(&mut page.items);
+        let mut seen = HashSet::new();
+        // A bound that is hit is told by the `next_cursor` of the result.
+        for _ in 1..self.client.core().settings.max_pages {
+            let Some(cursor) = page.next_cursor.clone() else { break };
+            if !seen.insert(cursor.clone()) {
+                return Err(call::paging_failed(&self.spec, "the server gave the same cursor twice"));
+            }
+            match self.page::<T>(Some(&cursor), Some(generation)).await? {
+                Some((next, _)) => page = next,
+                None => return Ok(None),
+            }
+            items.append(&mut page.items);
+        }
+        Ok(Some((items, page)))
+    }
+
+    fn listed<T: Listed>(&self, items: Vec<Box<RawValue>>, last: Page) -> ListResult<T> {
+        call::list_finished(self.client.core(), &self.spec);
+        ListResult::of(items, last)
     }
 }

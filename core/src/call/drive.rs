@@ -16,7 +16,7 @@ use crate::client::Core;
 use crate::error::Error;
 use crate::event::{Event, EventName};
 use crate::outcome::{Execution, Kind, Phase, Proof};
-use crate::policy::backoff::Backoff;
+use crate::policy::backoff::{Backoff, NEVER_SENT_MAX};
 use crate::policy::decide::{
     Ambiguity, Charge, Counts, Decision, Hints, SessionStanding, Situation, TokenStanding, Wait, decide,
 };
@@ -34,6 +34,8 @@ pub(crate) struct Driver {
     pub(super) record: Arc<CallRecord>,
     pub(super) counts: Counts,
     backoff: Backoff,
+    /// Between attempts that were never sent.
+    knocking: Backoff,
     began: Instant,
     /// When the first of the never-sent attempts in a row began.
     never_sent_since: Option<Instant>,
@@ -44,19 +46,34 @@ pub(crate) struct Driver {
 impl Driver {
     pub(crate) fn new(core: Arc<Core>, spec: Spec, record: Arc<CallRecord>) -> Self {
         let backoff = Backoff::new(core.settings.backoff);
+        let knocking = Backoff::new(core.settings.backoff.capped(NEVER_SENT_MAX));
         let began = Instant::now();
-        Self { core, spec, record, counts: Counts::default(), backoff, began, never_sent_since: None, looked_up: None }
+        Self {
+            core,
+            spec,
+            record,
+            counts: Counts::default(),
+            backoff,
+            knocking,
+            began,
+            never_sent_since: None,
+            looked_up: None,
+        }
     }
 
-    pub(crate) async fn drive(&mut self) -> Result<Answered, Error> {
+    /// The result; `None` if the call belongs to a session that is no longer the current one.
+    pub(crate) async fn drive(&mut self) -> Result<Option<Answered>, Error> {
         let mut session = self.core.sessions.acquire().await;
         loop {
             let outcome = match session {
+                Ok(session) if self.spec.page.is_some_and(|page| page.belongs_elsewhere(session.generation)) => {
+                    return Ok(None);
+                }
                 Ok(session) => Box::pin(self.attempt(session)).await?,
                 Err(why) => self.without_session(why)?,
             };
             session = match Box::pin(self.follow_up(outcome)).await? {
-                Next::Delivered(answered) => return Ok(answered),
+                Next::Delivered(answered) => return Ok(Some(answered)),
                 Next::Send(session) => session,
             };
         }
@@ -89,6 +106,7 @@ impl Driver {
             }
             let delay = match decision {
                 Decision::Resend { .. } if waited => Duration::ZERO,
+                Decision::Resend { wait: Wait::Backoff, charge: Charge::Free } => self.knocking.next_delay(),
                 Decision::Resend { wait, .. } => self.delay(wait),
                 _ => Duration::ZERO,
             };

@@ -39,6 +39,22 @@ pub(crate) struct Spec {
     /// Options of the call, the tool and the client, put together.
     pub(crate) options: CallOptions,
     pub(crate) extras: CallExtras,
+    /// It is one page of a list.
+    pub(crate) page: Option<PageOf>,
+}
+
+/// One page of a list: part of a call that goes on.
+#[derive(Clone, Copy)]
+pub(crate) struct PageOf {
+    /// The generation that its cursor was given in; cursors do not outlive their session (MCP 2025-11-25, server, utilities, pagination).
+    /// None for the first page.
+    pub(crate) generation: Option<u64>,
+}
+
+impl PageOf {
+    fn belongs_elsewhere(self, generation: u64) -> bool {
+        self.generation.is_some_and(|given_in| given_in != generation)
+    }
 }
 
 impl Spec {
@@ -59,8 +75,17 @@ impl Spec {
 /// A result, and the generation of the session that it came on.
 pub(crate) type Answered = (Box<RawValue>, u64);
 
-/// Carries out one call, or one page of a list, on this clock.
+/// Carries out one call on this clock.
 pub(crate) async fn run(core: Arc<Core>, spec: Spec, clock: Arc<CallClock>) -> Result<Answered, Error> {
+    let unbound = Spec { page: None, ..spec };
+    let reason = "the session was replaced";
+    run_page(core, unbound.clone(), clock).await?.ok_or_else(|| paging_failed(&unbound, reason))
+}
+
+/// Carries out one call, or one page of a list, on this clock. `None` if the session that the page belongs to is no longer the current
+/// one: then nothing was sent.
+pub(crate) async fn run_page(core: Arc<Core>, spec: Spec, clock: Arc<CallClock>) -> Result<Option<Answered>, Error> {
+    let goes_on = spec.page.is_some();
     let key = spec.idempotency_key();
     let on_progress = spec.extras.on_progress.clone();
     let record =
@@ -76,8 +101,17 @@ pub(crate) async fn run(core: Arc<Core>, spec: Spec, clock: Arc<CallClock>) -> R
         () = clock.expired() => Err(guard.interrupt(Kind::Timeout)),
         () = core.sessions.closing().cancelled() => Err(guard.interrupt(Kind::Closed)),
     };
-    guard.finish(outcome.as_ref().err());
+    guard.finish(outcome.as_ref().err(), goes_on);
     outcome
+}
+
+/// All pages of a list have come.
+pub(crate) fn list_finished(core: &Core, spec: &Spec) {
+    core.wire.events.emit(Event {
+        method: Some(spec.method.to_string()),
+        execution: Some(Execution::Answered),
+        ..Event::new(EventName::CallFinished)
+    });
 }
 
 /// A list whose pages do not end: a typed error of a call that was answered, but not with a list.
@@ -114,8 +148,12 @@ impl Guard {
         }
     }
 
-    fn finish(mut self, error: Option<&Error>) {
+    /// The call is over; one that was answered and goes on with the next page is not.
+    fn finish(mut self, error: Option<&Error>, goes_on: bool) {
         self.armed = false;
+        if goes_on && error.is_none() {
+            return;
+        }
         let execution = error.map_or(Execution::Answered, Error::execution);
         self.emit(execution, error.map(Error::kind), error.and_then(Error::proof));
     }

@@ -14,6 +14,10 @@ pub(crate) const FIRST: Duration = Duration::from_millis(100);
 /// The largest bound, by default.
 pub(crate) const MAX: Duration = Duration::from_secs(5);
 
+/// The largest bound between attempts that were never sent: knocking at a closed door costs next to nothing, and sleeping past the
+/// moment at which it opens costs the call its deadline.
+pub(crate) const NEVER_SENT_MAX: Duration = Duration::from_secs(1);
+
 /// The bounds of a back-off, checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct BackoffBounds {

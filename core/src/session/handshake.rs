@@ -13,7 +13,7 @@ use super::Session;
 use crate::auth::TokenError;
 use crate::call::attempt::{Attempt, Ended, Patience};
 use crate::outcome::Kind;
-use crate::policy::backoff::{Backoff, BackoffBounds};
+use crate::policy::backoff::{Backoff, BackoffBounds, NEVER_SENT_MAX};
 use crate::results::{FromRaw, InitializeResult};
 use crate::rpc::message::{notification_bytes, request_bytes};
 use crate::rpc::params::Params;
@@ -67,7 +67,7 @@ impl Handshake {
     /// Flies until there is a session or no sense in going on.
     pub(crate) async fn fly(&self, generation: u64) -> Result<Session, FlightFailure> {
         let began = Instant::now();
-        let mut backoff = Backoff::new(self.backoff);
+        let mut backoff = Backoff::new(self.backoff.capped(NEVER_SENT_MAX));
         let mut tries = 0;
         let mut refreshed = false;
         loop {

@@ -141,13 +141,15 @@ impl Sessions {
         let mut joined = None;
         let mut input = first;
         loop {
-            // A flight that was joined and failed fails its waiters; they do not start the next one.
-            if let Some(failed) = self.failure_of(joined) {
-                return Err(failed);
-            }
-            self.step(input);
-            input = Input::Wanted;
             {
+                // In one go with what a flight does when it lands: a flight that was joined and failed fails its waiters, and they do not
+                // start the next one.
+                let _order = self.order.lock().unwrap_or_else(PoisonError::into_inner);
+                if let Some(failed) = self.failure_of(joined) {
+                    return Err(failed);
+                }
+                self.step_in_order(input, None);
+                input = Input::Wanted;
                 let shared = self.shared();
                 match shared.machine.state() {
                     State::Ready(_) => {
