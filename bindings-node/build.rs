@@ -1,0 +1,5 @@
+//! The link arguments of an addon.
+
+fn main() {
+    napi_build::setup();
+}

@@ -1,0 +1,13 @@
+// One implementation for both module systems, so that a class is the same class in either.
+export {
+  AnsweredError,
+  Client,
+  connect,
+  EventStream,
+  FailureError,
+  MayHaveExecutedError,
+  NotExecutedError,
+  OncewireError,
+  RawJson,
+  rawJson,
+} from "../dist/index.js";

@@ -1,0 +1,36 @@
+/**
+ * oncewire: an MCP client that never runs a tool twice without proof, never hangs on a dead stream, and recovers a lost session exactly
+ * once. Everything that decides is in the core; this package carries calls to it, and what comes of them back.
+ *
+ * @packageDocumentation
+ */
+
+export type {
+  AsRawJson,
+  CallToolParams,
+  CompleteParams,
+  GetPromptParams,
+  ListParams,
+  RawRequest,
+  UriParams,
+  WithMeta,
+} from "./client.js";
+export { Client } from "./client.js";
+export { connect } from "./connect.js";
+export type { ErrorJson } from "./errors.js";
+export { AnsweredError, FailureError, MayHaveExecutedError, NotExecutedError, OncewireError } from "./errors.js";
+export type { Event, EventName } from "./events.js";
+export { EventStream } from "./events.js";
+export type {
+  CallDefaults,
+  Callbacks,
+  CallOptions,
+  ConnectOptions,
+  HandlerExtra,
+  Progress,
+  Resend,
+  ToolCallOptions,
+} from "./options.js";
+export { RawJson, rawJson } from "./raw-json.js";
+export type * from "./types.js";
+export type { Attempt, Execution, Kind, Phase, Proof, State } from "./words.js";
