@@ -13,7 +13,7 @@ use crate::builder::ClientBuilder;
 use crate::call::options::{CallExtras, IdempotencyKey};
 use crate::config::OptionError;
 use crate::error::Error;
-use crate::event::{EventSink, EventStream};
+use crate::event::{Event, EventName, EventSink, EventStream};
 use crate::method::Method;
 use crate::policy::budget::Budget;
 use crate::request::{Call, ListCall};
@@ -84,6 +84,7 @@ impl Core {
         background.wait(patience / 2).await;
         background.end();
         self.wire.hang_up();
+        self.wire.events.emit(Event::new(EventName::Closed));
         self.closed.send_replace(true);
     }
 }

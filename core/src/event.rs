@@ -48,7 +48,7 @@ pub enum EventName {
     RestoreFailed,
     /// A call is over; `execution` is its verdict, cancelled calls included.
     CallFinished,
-    /// The client is closed.
+    /// The client is closed; the last event.
     Closed,
 }
 
@@ -171,18 +171,23 @@ pub(crate) type Observer = Arc<dyn Fn(&Event) + Send + Sync>;
 pub struct EventStream {
     receiver: broadcast::Receiver<Event>,
     dropped: u64,
+    closed: bool,
 }
 
 impl EventStream {
-    /// The next event; `None` once the client is gone.
+    /// The next event; `None` after [`EventName::Closed`].
     pub async fn next(&mut self) -> Option<Event> {
-        loop {
+        while !self.closed {
             match self.receiver.recv().await {
-                Ok(event) => return Some(event),
+                Ok(event) => {
+                    self.closed = event.event == EventName::Closed;
+                    return Some(event);
+                }
                 Err(broadcast::error::RecvError::Lagged(count)) => self.dropped = self.dropped.saturating_add(count),
-                Err(broadcast::error::RecvError::Closed) => return None,
+                Err(broadcast::error::RecvError::Closed) => self.closed = true,
             }
         }
+        None
     }
 
     /// How many events this reader lost by being slow.
@@ -210,7 +215,7 @@ impl EventSink {
     }
 
     pub(crate) fn subscribe(&self) -> EventStream {
-        EventStream { receiver: self.sender.subscribe(), dropped: 0 }
+        EventStream { receiver: self.sender.subscribe(), dropped: 0, closed: false }
     }
 
     pub(crate) fn emit(&self, event: Event) {

@@ -106,6 +106,7 @@ impl Attempt<'_> {
         let reader = AnswerReader {
             our_id: self.id,
             ids: &self.wire.ids,
+            background: &self.wire.background,
             limits: self.limits,
             activity: Arc::clone(activity),
             other: &other,

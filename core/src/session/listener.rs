@@ -102,9 +102,8 @@ impl Listener {
         const GONE: Open = Open::Off("the session is over");
         course.silent += 1;
         let Some(carried) = session.upgrade().map(|session| session.carried()) else { return GONE };
-        let Ok(ready) = self.wire.get(carried, course.last_event_id.clone()).await else {
-            return Open::Off("the host gave no token or no headers for it");
-        };
+        // A host that gives no token or no headers may give them next time.
+        let Ok(ready) = self.wire.get(carried, course.last_event_id.clone()).await else { return Open::Ended };
         let response = self.wire.send(ready).await;
         let head = match &response {
             Ok(response) => Ok((response.status, &response.headers)),

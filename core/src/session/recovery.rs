@@ -242,7 +242,6 @@ impl Sessions {
                 (Input::SuspicionSeen(suspect), false) => {
                     events.push(Event::of_generation(EventName::SessionSuspect, suspect));
                 }
-                (Input::Close, false) => events.push(Event::new(EventName::Closed)),
                 _ => {}
             }
             for action in actions {

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures_util::StreamExt;
 use futures_util::stream::BoxStream;
+use futures_util::{FutureExt, StreamExt};
 use http::StatusCode;
 use serde_json::value::RawValue;
 use tokio::time::{Instant, sleep_until, timeout};
@@ -17,12 +17,18 @@ use super::classify::{AnswerId, BodyEnd, is_success};
 use super::exchange::{WireFailure, WireResponse};
 use super::headers::is_event_stream;
 use super::limits::{Uncollected, collect, excerpt};
+use crate::background::Background;
 use crate::rpc::id::{Id, IdSource};
 use crate::rpc::message::{ErrorObject, Message, parse};
 use crate::sse::stream::{EventStream, Item};
 
 /// How long the body of a refusal may take: its head has said almost everything.
 pub(crate) const REFUSAL_PATIENCE: Duration = Duration::from_secs(5);
+
+/// How long a stream may take to end after the answer.
+const END_PATIENCE: Duration = Duration::from_secs(1);
+/// Events that are passed over between the answer and the end of its stream.
+const EVENTS_AFTER_ANSWER: u32 = 16;
 
 /// The limits of one answer.
 #[derive(Clone, Copy, Debug)]
@@ -99,6 +105,7 @@ impl Answer {
 pub(crate) struct AnswerReader<'a> {
     pub(crate) our_id: u64,
     pub(crate) ids: &'a IdSource,
+    pub(crate) background: &'a Background,
     pub(crate) limits: Limits,
     pub(crate) activity: Arc<Activity>,
     /// Takes every message that is not the answer.
@@ -160,6 +167,7 @@ impl AnswerReader<'_> {
                     match parse(data.as_bytes()) {
                         Ok(messages) => {
                             if let Some(answer) = self.pick(messages) {
+                                self.let_end(events);
                                 return answer;
                             }
                         }
@@ -172,6 +180,26 @@ impl AnswerReader<'_> {
                 Item::TooLarge => return Answer::TooLarge,
             }
         }
+    }
+
+    /// Nothing more is wanted of the stream, but its end frees the connection for the next request: a server ends it right after the
+    /// answer. One that does not is hung up on.
+    fn let_end(&self, mut events: EventStream) {
+        if let Some(Item::Ended) = events.next().now_or_never() {
+            return;
+        }
+        let closing = self.background.closing().clone();
+        let reading = async move {
+            for _ in 0..EVENTS_AFTER_ANSWER {
+                let Item::Event(_) = events.next().await else { return };
+            }
+        };
+        drop(self.background.spawn(async move {
+            tokio::select! {
+                _ = timeout(END_PATIENCE, reading) => {}
+                () = closing.cancelled() => {}
+            }
+        }));
     }
 
     /// Hands on what is not the answer, in order, and returns the answer if it is among the messages.
