@@ -1,0 +1,111 @@
+"""An MCP client that never runs your tool twice without proof, never hangs on a dead stream, and recovers a lost session exactly once.
+
+```python
+import oncewire
+
+async with oncewire.connect("http://127.0.0.1:8000/mcp") as client:
+    try:
+        result = await client.call_tool("create_draft", {"to": "ada"}, timeout=30)
+    except oncewire.MayHaveExecutedError:
+        ...  # look first: the draft may be there
+    except oncewire.NotExecutedError:
+        ...  # proven: calling again is safe
+    except oncewire.AnsweredError as error:
+        ...  # the server answered with an error: error.code, error.message
+```
+
+`connect` is for asyncio, `connect_sync` its blocking twin. Every failed call says whether the server did not run it, may have run it,
+or answered.
+"""
+
+from __future__ import annotations
+
+import atexit as _atexit
+
+from . import _background, _native
+from ._client import Client, Connecting, connect
+from ._errors import AnsweredError, Attempt, MayHaveExecutedError, NotExecutedError, OncewireError
+from ._events import Event, Progress, ServerNotification
+from ._options import (
+    CallOptions,
+    ConnectOptions,
+    HeaderProvider,
+    RequestHandler,
+    RequestOptions,
+    RootsHandler,
+    Seconds,
+    TokenProvider,
+)
+from ._results import (
+    CallToolResult,
+    CompleteResult,
+    GetPromptResult,
+    ListPromptsResult,
+    ListResourcesResult,
+    ListResourceTemplatesResult,
+    ListToolsResult,
+    Prompt,
+    PromptArgument,
+    ReadResourceResult,
+    Resource,
+    ResourceTemplate,
+    Tool,
+    ToolAnnotations,
+)
+from ._sync import SyncClient, connect_sync
+from ._words import Era, EventName, Execution, Kind, Phase, Proof, Recovery, Resend, State, TrustAnnotations
+
+__all__ = [
+    "AnsweredError",
+    "Attempt",
+    "CallOptions",
+    "CallToolResult",
+    "Client",
+    "CompleteResult",
+    "ConnectOptions",
+    "Connecting",
+    "Era",
+    "Event",
+    "EventName",
+    "Execution",
+    "GetPromptResult",
+    "HeaderProvider",
+    "Kind",
+    "ListPromptsResult",
+    "ListResourceTemplatesResult",
+    "ListResourcesResult",
+    "ListToolsResult",
+    "MayHaveExecutedError",
+    "NotExecutedError",
+    "OncewireError",
+    "Phase",
+    "Progress",
+    "Prompt",
+    "PromptArgument",
+    "Proof",
+    "ReadResourceResult",
+    "Recovery",
+    "RequestHandler",
+    "RequestOptions",
+    "Resend",
+    "Resource",
+    "ResourceTemplate",
+    "RootsHandler",
+    "Seconds",
+    "ServerNotification",
+    "State",
+    "SyncClient",
+    "TokenProvider",
+    "Tool",
+    "ToolAnnotations",
+    "TrustAnnotations",
+    "connect",
+    "connect_sync",
+]
+
+
+@_atexit.register
+def _at_exit() -> None:
+    # While the interpreter is whole: afterwards no thread of ours may come back to it.
+    _native.shutdown()
+    _background.stop()

@@ -1,0 +1,69 @@
+"""The words of the verdict. They are the same in every language, in logs and in events."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+Execution = Literal["not_executed", "may_have_executed", "answered"]
+"""Did the server carry it out?"""
+
+Proof = Literal["never_sent", "session_rejected", "unauthorized", "refused_stream", "rejected", "rate_limited"]
+"""Why `not_executed` is certain."""
+
+Kind = Literal[
+    "connect",
+    "connection_closed",
+    "stream_ended",
+    "timeout",
+    "session_lost",
+    "recovery_failed",
+    "gateway",
+    "http_status",
+    "rate_limited",
+    "auth",
+    "redirect",
+    "protocol",
+    "too_large",
+    "cancelled",
+    "closed",
+    "config",
+    "rpc",
+]
+"""What went wrong."""
+
+Phase = Literal["queued", "connecting", "sending", "awaiting_headers", "streaming", "resuming"]
+"""Where it happened."""
+
+EventName = Literal[
+    "connecting",
+    "ready",
+    "session_lost",
+    "session_suspect",
+    "recovering",
+    "session_replaced",
+    "recovery_failed",
+    "attempt_failed",
+    "resuming",
+    "resumed",
+    "listener_on",
+    "listener_off",
+    "restore_failed",
+    "call_finished",
+    "closed",
+]
+"""What happened inside a client."""
+
+State = Literal["idle", "connecting", "ready", "recovering", "lost", "closed"]
+"""Where a client stands."""
+
+Resend = Literal["always", "default", "never"]
+"""Your word on sending a call again after an ambiguous loss."""
+
+TrustAnnotations = Literal["none", "read_only", "hinted"]
+"""Which of the server's tool hints are believed."""
+
+Recovery = Literal["auto", "surface", "off"]
+"""What to do about a lost session."""
+
+Era = Literal["auto", "legacy", "modern"]
+"""Which era to speak."""

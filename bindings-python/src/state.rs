@@ -1,0 +1,141 @@
+//! What one process has: a runtime, the thread that hands things to Python, and the clients that are open.
+//!
+//! Threads do not survive `fork`, and locks may be left locked by threads that are gone. So everything here belongs to one process id:
+//! a forked child that finds its parent's state leaks it, without touching it, and makes its own. At exit Python calls
+//! [`shutdown`] while it is still whole: after it no thread of ours comes back to the interpreter, which would crash it.
+
+use std::process;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use arc_swap::ArcSwapOption;
+use futures_util::future::join_all;
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::prelude::*;
+use tokio::runtime::{Builder, Handle, Runtime};
+
+use crate::client::Shared;
+use crate::delivery::{self, Queue};
+use crate::logs;
+
+/// Threads that move bytes. They never wait for Python.
+const WORKERS: usize = 2;
+/// What closing the open clients may take at exit, and what stopping the runtime may take after that.
+const AT_EXIT: Duration = Duration::from_secs(1);
+
+static STATE: ArcSwapOption<State> = ArcSwapOption::const_empty();
+
+/// What the process with this id has.
+pub(crate) struct State {
+    pid: u32,
+    runtime: Mutex<Option<Runtime>>,
+    pub(crate) handle: Handle,
+    pub(crate) queue: Arc<Queue>,
+    delivery: Mutex<Option<JoinHandle<()>>>,
+    clients: Mutex<Vec<Weak<Shared>>>,
+    stopped: AtomicBool,
+}
+
+impl State {
+    fn start(pid: u32) -> PyResult<Self> {
+        let runtime = Builder::new_multi_thread()
+            .worker_threads(WORKERS)
+            .thread_name("oncewire")
+            .enable_all()
+            .build()
+            .map_err(|error| PyRuntimeError::new_err(format!("oncewire could not start its threads: {error}")))?;
+        let queue = Arc::new(Queue::default());
+        let delivery = delivery::start(Arc::clone(&queue))?;
+        logs::install();
+        Ok(Self {
+            pid,
+            handle: runtime.handle().clone(),
+            runtime: Mutex::new(Some(runtime)),
+            queue,
+            delivery: Mutex::new(Some(delivery)),
+            clients: Mutex::default(),
+            stopped: AtomicBool::new(false),
+        })
+    }
+
+    /// Python is about to end, or has ended.
+    pub(crate) fn stopped(&self) -> bool {
+        self.stopped.load(Ordering::Acquire)
+    }
+
+    /// Closes this client at exit, if it is still there.
+    pub(crate) fn remember(&self, client: &Arc<Shared>) {
+        let mut clients = lock(&self.clients);
+        clients.retain(|client| client.strong_count() > 0);
+        clients.push(Arc::downgrade(client));
+    }
+
+    fn stop(&self) {
+        if self.stopped.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        let clients: Vec<_> = lock(&self.clients).drain(..).filter_map(|client| client.upgrade()).collect();
+        if let Some(runtime) = lock(&self.runtime).take() {
+            let closing = clients.iter().filter_map(|shared| shared.client()).map(oncewire::Client::close);
+            // Whoever did not close is no reason to hold up the exit.
+            let _ = runtime.block_on(async { tokio::time::timeout(AT_EXIT, join_all(closing)).await });
+            runtime.shutdown_timeout(AT_EXIT);
+        }
+        self.queue.stop();
+        if let Some(delivery) = lock(&self.delivery).take() {
+            // It ends by itself, and a panic in it has been printed.
+            let _ = delivery.join();
+        }
+    }
+}
+
+/// The state of this process; made if there is none yet.
+pub(crate) fn state() -> PyResult<Arc<State>> {
+    let pid = process::id();
+    loop {
+        let current = STATE.load_full();
+        match current {
+            Some(state) if state.pid == pid => {
+                if state.stopped() {
+                    return Err(PyRuntimeError::new_err("oncewire cannot be used while the interpreter exits"));
+                }
+                return Ok(state);
+            }
+            other => {
+                let fresh = Arc::new(State::start(pid)?);
+                let previous = STATE.compare_and_swap(&other, Some(Arc::clone(&fresh)));
+                let same = match (&*previous, &other) {
+                    (None, None) => true,
+                    (Some(previous), Some(other)) => Arc::ptr_eq(previous, other),
+                    _ => false,
+                };
+                if same {
+                    // The parent's: its threads are not here, its locks may be locked.
+                    std::mem::forget(other);
+                } else {
+                    // Another thread was faster.
+                    fresh.stop();
+                }
+            }
+        }
+    }
+}
+
+/// The state of this process, if there is one and it is not stopped.
+pub(crate) fn existing() -> Option<Arc<State>> {
+    STATE.load_full().filter(|state| state.pid == process::id() && !state.stopped())
+}
+
+/// Ends everything of this process: closes its clients, stops its threads. Python calls it at exit.
+#[pyfunction]
+pub(crate) fn shutdown(py: Python<'_>) {
+    if let Some(state) = existing() {
+        py.detach(|| state.stop());
+    }
+}
+
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
