@@ -230,7 +230,7 @@ impl Sessions {
         let mut events = Vec::new();
         // Dropped after the lock: ending a session spawns its DELETE.
         let mut let_go = Vec::new();
-        {
+        let moved = {
             let mut shared = self.shared();
             let before = shared.machine.state();
             let actions = shared.machine.step(input);
@@ -278,14 +278,18 @@ impl Sessions {
                     Action::Discard => {}
                 }
             }
-        }
+            before != after
+        };
         for session in &let_go {
             session.retire();
         }
         for event in events {
             self.handshake.wire.events.emit(event);
         }
-        self.changed.send_modify(|count| *count += 1);
+        // A step that changes nothing wakes nobody: two waiters, each of whom looks again when woken, would keep each other awake.
+        if moved {
+            self.changed.send_modify(|count| *count += 1);
+        }
     }
 
     fn start_flight(self: &Arc<Self>, number: u64, generation: u64, not_before: Option<Instant>) {
