@@ -1,0 +1,196 @@
+//! One call: what may be said of it, and the handle by which Swift waits for it or cancels it.
+
+use std::future::IntoFuture;
+use std::sync::Arc;
+use std::time::Duration;
+
+use oncewire::{Call, Error, OptionError, Progress};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::json;
+
+use crate::options::ResendOption;
+use crate::runtime::{Pending, Settled};
+
+/// A length of time. Not uniffi's own: that one goes through a float, and traps on what it cannot hold.
+#[derive(Clone, Copy, Debug, uniffi::Record)]
+pub struct Span {
+    /// Whole seconds.
+    pub seconds: u64,
+    /// The rest.
+    pub nanoseconds: u32,
+}
+
+impl From<Span> for Duration {
+    fn from(span: Span) -> Self {
+        Self::from_secs(span.seconds).saturating_add(Self::from_nanos(span.nanoseconds.into()))
+    }
+}
+
+/// Options of one call, or of one tool.
+#[derive(Clone, Debug, Default, uniffi::Record)]
+pub struct CallOptions {
+    /// The whole call.
+    pub timeout: Option<Span>,
+    /// No byte of an answer for that long.
+    pub idle_timeout: Option<Span>,
+    /// Progress starts `timeout` anew.
+    pub reset_on_progress: Option<bool>,
+    /// The cap that progress cannot move.
+    pub max_total_timeout: Option<Span>,
+    /// The caller's word on sending the call again after an ambiguous loss.
+    pub resend: Option<ResendOption>,
+}
+
+impl From<CallOptions> for oncewire::CallOptions {
+    fn from(given: CallOptions) -> Self {
+        let mut options = Self::default();
+        options.timeout = given.timeout.map(Duration::from);
+        options.idle_timeout = given.idle_timeout.map(Duration::from);
+        options.reset_on_progress = given.reset_on_progress;
+        options.max_total_timeout = given.max_total_timeout.map(Duration::from);
+        options.resend = given.resend.map(oncewire::Resend::from);
+        options
+    }
+}
+
+/// What is said of the idempotency key of one call.
+#[derive(Clone, Debug, uniffi::Enum)]
+pub enum IdempotencyKey {
+    /// This one.
+    Given {
+        /// The key.
+        key: String,
+    },
+    /// None is sent.
+    Off,
+}
+
+/// Called for each progress notification of a call.
+#[uniffi::export(foreign)]
+pub trait ProgressSink: Send + Sync {
+    /// One notification; must not block.
+    fn progress(&self, progress: f64, total: Option<f64>, message: Option<String>);
+}
+
+/// What goes along with one call only.
+#[derive(Clone, Default, uniffi::Record)]
+pub struct CallExtras {
+    /// The key of the call.
+    pub idempotency_key: Option<IdempotencyKey>,
+    /// A JSON object: more members of `_meta`.
+    pub meta: Option<String>,
+    /// Where progress goes.
+    pub on_progress: Option<Arc<dyn ProgressSink>>,
+}
+
+impl std::fmt::Debug for CallExtras {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("CallExtras").field("idempotency_key", &self.idempotency_key).finish_non_exhaustive()
+    }
+}
+
+/// The call with all that was said of it.
+pub(crate) fn with<T>(method: &str, call: Call<T>, options: CallOptions, extras: CallExtras) -> Result<Call<T>, Error> {
+    let mut call = call.options(&options.into());
+    call = match extras.idempotency_key {
+        Some(IdempotencyKey::Given { key }) => call.idempotency_key(key),
+        Some(IdempotencyKey::Off) => call.without_idempotency_key(),
+        None => call,
+    };
+    if let Some(meta) = extras.meta {
+        let members: serde_json::Map<String, serde_json::Value> = json_argument(method, "meta", &meta)?;
+        for (key, value) in members {
+            call = call.meta(key, value);
+        }
+    }
+    if let Some(sink) = extras.on_progress {
+        call = call.on_progress(move |progress: &Progress| {
+            sink.progress(progress.progress, progress.total, progress.message.clone());
+        });
+    }
+    Ok(call)
+}
+
+/// An argument that comes as JSON text. Its text may be a secret: an error gives only the place.
+pub(crate) fn json_argument<T: DeserializeOwned>(method: &str, field: &'static str, text: &str) -> Result<T, Error> {
+    serde_json::from_str(text).map_err(|error| {
+        let problem = format!("it cannot be used: line {}, column {}", error.line(), error.column());
+        Error::from_option(method, None, OptionError::new(field, problem))
+    })
+}
+
+/// How a call ended.
+#[derive(Clone, Debug, uniffi::Enum)]
+pub enum Outcome {
+    /// With a result.
+    Result {
+        /// The result, as the server sent it.
+        json: String,
+    },
+    /// With an error.
+    Failed {
+        /// The core's error, as one JSON object.
+        json: String,
+    },
+    /// It was cancelled.
+    Cancelled,
+}
+
+/// A call that was started.
+#[derive(uniffi::Object)]
+pub struct PendingCall {
+    pending: Pending<Result<String, Error>>,
+}
+
+impl std::fmt::Debug for PendingCall {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("PendingCall").finish_non_exhaustive()
+    }
+}
+
+impl PendingCall {
+    /// Starts a call whose result is the JSON of what it gives.
+    pub(crate) fn start<C, T>(call: Result<C, Error>) -> Arc<Self>
+    where
+        C: IntoFuture<Output = Result<T, Error>> + Send + 'static,
+        C::IntoFuture: Send,
+        T: Serialize + Send,
+    {
+        let pending = Pending::start(async move { call?.await.map(|result| to_json(&result)) });
+        Arc::new(Self { pending })
+    }
+}
+
+#[uniffi::export]
+impl PendingCall {
+    /// Cancels the call, if it is not over.
+    pub fn cancel(&self) {
+        self.pending.cancel();
+    }
+
+    /// Waits for its end; to be called once.
+    pub async fn result(&self) -> Outcome {
+        match self.pending.settled().await {
+            Settled::Done(Ok(json)) => Outcome::Result { json },
+            Settled::Done(Err(error)) => Outcome::Failed { json: error.to_json().to_string() },
+            Settled::Cancelled => Outcome::Cancelled,
+            Settled::Broken => Outcome::Failed { json: broken() },
+        }
+    }
+}
+
+/// What serialises as it was received, or is nothing, cannot fail to serialise.
+fn to_json<T: Serialize>(result: &T) -> String {
+    serde_json::to_string(result).unwrap_or_else(|_| "null".to_owned())
+}
+
+/// Our own code panicked in mid-call. Nothing is proven then.
+pub(crate) fn broken() -> String {
+    let reason = "the client itself failed: this is a fault of oncewire";
+    json!({
+        "kind": "protocol", "execution": "may_have_executed", "method": "", "phase": "queued", "attempts": [],
+        "reason": reason, "text": format!("{reason}; what was called may have run: check before calling it again"),
+    })
+    .to_string()
+}

@@ -1,0 +1,80 @@
+//! The runtime that everything of the core runs on, and the way a call gets there and back.
+//!
+//! uniffi can poll futures on Swift's own threads, but then what they spawn shares one thread and timers run elsewhere. Here a call is a
+//! task of our runtime from its first to its last poll; Swift waits for a message from it. Cancelling the task drops the core's future,
+//! which is how the core is told that nobody waits.
+
+use std::future::Future;
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
+
+/// Made with the first client, and kept: its threads are few and sleep when there is nothing to do.
+pub(crate) fn runtime() -> &'static Runtime {
+    static RUNTIME: OnceLock<Runtime> = OnceLock::new();
+    RUNTIME.get_or_init(|| {
+        let built = Builder::new_multi_thread().worker_threads(2).thread_name("oncewire").enable_all().build();
+        match built {
+            Ok(runtime) => runtime,
+            // Without threads or a poll handle there is no client, and no caller that could do anything about it.
+            Err(error) => panic!("oncewire cannot start its runtime: {error}"),
+        }
+    })
+}
+
+/// How a task ended.
+pub(crate) enum Settled<T> {
+    /// By itself.
+    Done(T),
+    /// Because it was told to.
+    Cancelled,
+    /// It panicked: a fault of ours.
+    Broken,
+}
+
+/// A future on our runtime that can be cancelled and waited for.
+pub(crate) struct Pending<T> {
+    cancel: CancellationToken,
+    result: Mutex<Option<oneshot::Receiver<Settled<T>>>>,
+}
+
+impl<T: Send + 'static> Pending<T> {
+    pub(crate) fn start(future: impl Future<Output = T> + Send + 'static) -> Self {
+        let cancel = CancellationToken::new();
+        let cancelled = cancel.clone();
+        let (sender, receiver) = oneshot::channel();
+        runtime().spawn(async move {
+            // Boxed, so that it is gone, and judged, before the waiter is told.
+            let mut future = Box::pin(future);
+            let settled = tokio::select! {
+                biased;
+                () = cancelled.cancelled() => Settled::Cancelled,
+                output = &mut future => Settled::Done(output),
+            };
+            drop(future);
+            let _ = sender.send(settled);
+        });
+        Self { cancel, result: Mutex::new(Some(receiver)) }
+    }
+
+    pub(crate) fn cancel(&self) {
+        self.cancel.cancel();
+    }
+
+    /// How it ended; to be asked once.
+    pub(crate) async fn settled(&self) -> Settled<T> {
+        let receiver = self.result.lock().unwrap_or_else(PoisonError::into_inner).take();
+        match receiver {
+            Some(receiver) => receiver.await.unwrap_or(Settled::Broken),
+            None => Settled::Broken,
+        }
+    }
+}
+
+impl<T> Drop for Pending<T> {
+    fn drop(&mut self) {
+        self.cancel.cancel();
+    }
+}
