@@ -1,0 +1,261 @@
+//! One run of a script, under paused time, on a runtime of its own.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use oncewire::transport::scripted::{Entry, Execution, GivenSession};
+use oncewire::{Call, Client, ClientBuilder, Error, EventName};
+use serde_json::Value;
+use serde_json::json;
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep, sleep_until, timeout};
+
+use crate::script::{CallPlan, Callee, Recovery, Resend, Script, Trust, What};
+use crate::server::Faulty;
+
+/// How one call ended.
+#[derive(Debug)]
+pub(crate) enum End {
+    /// The mark that its result bears, if the method's result shows it.
+    Result(Option<usize>),
+    Error(Error),
+    /// Its future was dropped.
+    Cancelled,
+}
+
+/// Everything that is to be judged.
+#[derive(Debug)]
+pub(crate) struct Course {
+    pub(crate) ends: Vec<(Instant, End)>,
+    /// Calls that had not settled before the close.
+    pub(crate) waiting: Vec<usize>,
+    pub(crate) entries: Vec<Entry>,
+    pub(crate) executions: Vec<Execution>,
+    pub(crate) sessions: Vec<GivenSession>,
+    pub(crate) known: crate::server::Known,
+    pub(crate) close_took: Duration,
+    pub(crate) finished: usize,
+    /// What went wrong that the ledgers do not show.
+    pub(crate) faults: Vec<String>,
+    pub(crate) began: Instant,
+    pub(crate) closed_at: Instant,
+}
+
+/// # Errors
+/// The run did not come to its end.
+pub(crate) fn run(script: &Script) -> Result<Course, String> {
+    fastrand::seed(script.seed);
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .start_paused(true)
+        .build()
+        .map_err(|error| error.to_string())?;
+    runtime.block_on(course(script))
+}
+
+async fn course(script: &Script) -> Result<Course, String> {
+    let began = Instant::now();
+    let server = Faulty::new(&script.server, &script.faults);
+    let exchange = server.exchange();
+    let finished = Arc::new(AtomicUsize::new(0));
+    let client = builder(script)
+        .exchange(Arc::clone(&exchange) as _)
+        .on_event({
+            let finished = Arc::clone(&finished);
+            move |event| {
+                if event.event == EventName::CallFinished {
+                    finished.fetch_add(1, Ordering::Relaxed);
+                }
+            }
+        })
+        .build()
+        .map_err(|error| error.to_string())?;
+    let mut faults = Vec::new();
+
+    let mut calls: Vec<JoinHandle<(Instant, End)>> = Vec::new();
+    for (number, plan) in script.calls.iter().enumerate() {
+        calls.push(tokio::spawn(carry_out(client.clone(), number, plan.clone(), began)));
+    }
+    let mut others = Vec::new();
+    for happening in &script.happenings {
+        let (what, at) = (happening.what, began + Duration::from_millis(happening.at_ms));
+        let (client, server) = (client.clone(), Arc::clone(&server));
+        others.push(tokio::spawn(async move {
+            sleep_until(at).await;
+            match what {
+                What::Restart => server.healthy.forget_sessions(),
+                What::Recover => drop(client.recover().await),
+                What::Close => client.close().await,
+            }
+        }));
+    }
+
+    // Longer than all bounds together: whoever still waits, waits for a server that is alive and silent.
+    sleep(Duration::from_secs(1_500)).await;
+    for other in others {
+        if timeout(Duration::ZERO, other).await.is_err() {
+            faults.push("recover() or close() did not come back".to_owned());
+        }
+    }
+    let waiting = calls.iter().enumerate().filter(|(_, call)| !call.is_finished()).map(|(number, _)| number).collect();
+
+    server.heal();
+    let mut probes = 0;
+    if client.is_closed() {
+        probes += 1;
+        match client.call_tool("poke", Value::Null).await {
+            Err(error) if error.kind() == oncewire::Kind::Closed && error.not_executed() => {}
+            other => faults.push(format!("a call on a closed client: {other:?}")),
+        }
+    } else {
+        if script.client.recovery != Recovery::Auto
+            && let Err(error) = client.recover().await
+        {
+            faults.push(format!("recover() on a healed server: {error}"));
+        }
+        for (what, error) in [
+            ("poke", client.call_tool("poke", Value::Null).timeout(Duration::from_secs(60)).await.err()),
+            ("read", client.read_resource("mem://a").timeout(Duration::from_secs(60)).await.err()),
+            ("list", client.list_tools().timeout(Duration::from_secs(60)).await.err()),
+        ] {
+            probes += 1;
+            if let Some(error) = error {
+                faults.push(format!("the faults are over, and {what} fails: {error}"));
+            }
+        }
+        if client.state() != "ready" {
+            faults.push(format!("the faults are over, and the client is {}", client.state()));
+        }
+    }
+
+    let closing = Instant::now();
+    client.close().await;
+    let close_took = closing.elapsed();
+    let mut ends = Vec::new();
+    for (number, call) in calls.into_iter().enumerate() {
+        match timeout(Duration::from_millis(1), call).await {
+            Ok(Ok(end)) => ends.push(end),
+            Ok(Err(panicked)) => return Err(format!("call {number} panicked: {panicked}")),
+            Err(_) => return Err(format!("call {number} was not settled by close()")),
+        }
+    }
+    drop(client);
+    let arrived = exchange.ledger().len();
+    sleep(Duration::from_secs(300)).await;
+    if exchange.ledger().len() != arrived {
+        let late: Vec<_> = exchange.ledger().methods().split_off(arrived);
+        faults.push(format!("after close() came {late:?}"));
+    }
+    let open = exchange.ledger().open();
+    if !open.is_empty() {
+        let open: Vec<_> = open.iter().map(|entry| entry.method().to_owned()).collect();
+        faults.push(format!("after close() are still open: {open:?}"));
+    }
+    let tasks = tokio::runtime::Handle::current().metrics().num_alive_tasks();
+    if tasks != 0 {
+        faults.push(format!("after close() {tasks} tasks are alive"));
+    }
+    if Arc::strong_count(&exchange) != 1 {
+        faults.push(format!("after close() {} hold the exchange", Arc::strong_count(&exchange) - 1));
+    }
+    let known = std::mem::take(&mut *server.known());
+    Ok(Course {
+        ends,
+        waiting,
+        entries: exchange.ledger().entries(),
+        executions: server.healthy.executions(),
+        sessions: server.healthy.sessions(),
+        known,
+        close_took,
+        finished: finished.load(Ordering::Relaxed) - probes,
+        faults,
+        began,
+        closed_at: closing,
+    })
+}
+
+fn builder(script: &Script) -> ClientBuilder {
+    let client = &script.client;
+    let builder = Client::builder("http://server.test/mcp")
+        .listen(client.listen)
+        .recovery(match client.recovery {
+            Recovery::Auto => oncewire::Recovery::Auto,
+            Recovery::Surface => oncewire::Recovery::Surface,
+            Recovery::Off => oncewire::Recovery::Off,
+        })
+        .trust_annotations(match client.trust {
+            Trust::None => oncewire::TrustAnnotations::None,
+            Trust::ReadOnly => oncewire::TrustAnnotations::ReadOnly,
+            Trust::Hinted => oncewire::TrustAnnotations::Hinted,
+        });
+    if !client.token {
+        return builder;
+    }
+    let count = Arc::new(AtomicUsize::new(0));
+    builder.token_provider(move |_| {
+        let number = count.fetch_add(1, Ordering::Relaxed);
+        async move { Ok(format!("token-{number}")) }
+    })
+}
+
+async fn carry_out(client: Client, number: usize, plan: CallPlan, began: Instant) -> (Instant, End) {
+    sleep_until(began + Duration::from_millis(plan.at_ms)).await;
+    let calling = settle(client, number, &plan);
+    let end = match plan.cancel_ms {
+        None => calling.await,
+        Some(after) => timeout(Duration::from_millis(after), calling).await.unwrap_or(End::Cancelled),
+    };
+    (Instant::now(), end)
+}
+
+async fn settle(client: Client, number: usize, plan: &CallPlan) -> End {
+    let mark = |raw: &serde_json::value::RawValue| {
+        let result: Value = serde_json::from_str(raw.get()).unwrap_or_default();
+        let call = result.pointer("/_meta/call").and_then(Value::as_u64);
+        End::Result(Some(call.map_or(usize::MAX, |call| usize::try_from(call).unwrap_or(usize::MAX))))
+    };
+    let end = match plan.what {
+        Callee::Poke | Callee::Peek | Callee::Nudge => {
+            let tool = match plan.what {
+                Callee::Poke => "poke",
+                Callee::Peek => "peek",
+                _ => "nudge",
+            };
+            let call = options(client.call_tool(tool, Value::Null), number, plan);
+            call.await.map(|result| mark(&result.raw))
+        }
+        Callee::Read => options(client.read_resource("mem://a"), number, plan).await.map(|_| End::Result(None)),
+        Callee::Prompt => {
+            options(client.get_prompt("hello", Value::Null), number, plan).await.map(|_| End::Result(None))
+        }
+        Callee::Raw => {
+            let call = options(client.request("custom/thing", json!({ "name": "thing" })), number, plan);
+            call.await.map(|raw| mark(&raw))
+        }
+        Callee::List => {
+            let mut options = oncewire::CallOptions::default();
+            options.timeout = plan.timeout_ms.map(Duration::from_millis);
+            options.resend = Some(resend(plan.resend));
+            let list = client.list_resources().cursor(format!("call-{number}")).options(&options);
+            list.await.map(|_| End::Result(None))
+        }
+    };
+    end.unwrap_or_else(End::Error)
+}
+
+fn options<T>(call: Call<T>, number: usize, plan: &CallPlan) -> Call<T> {
+    let call = call.meta("call", json!(number)).resend(resend(plan.resend));
+    match plan.timeout_ms {
+        Some(timeout) => call.timeout(Duration::from_millis(timeout)),
+        None => call,
+    }
+}
+
+fn resend(resend: Resend) -> oncewire::Resend {
+    match resend {
+        Resend::Default => oncewire::Resend::Default,
+        Resend::Always => oncewire::Resend::Always,
+        Resend::Never => oncewire::Resend::Never,
+    }
+}

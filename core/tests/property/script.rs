@@ -1,0 +1,334 @@
+//! What a run is made of: the server's nature and faults, the calls, and what else happens. Plain data, so that a run that fails can be
+//! printed, replayed and made smaller.
+
+use fastrand::Rng;
+use serde::{Deserialize, Serialize};
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Script {
+    /// Of the client's own randomness.
+    pub(crate) seed: u64,
+    pub(crate) client: Client,
+    pub(crate) server: Nature,
+    pub(crate) faults: Vec<Planned>,
+    pub(crate) happenings: Vec<Happening>,
+    pub(crate) calls: Vec<CallPlan>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Client {
+    pub(crate) recovery: Recovery,
+    pub(crate) trust: Trust,
+    pub(crate) listen: bool,
+    pub(crate) token: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Recovery {
+    Auto,
+    Surface,
+    Off,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Trust {
+    None,
+    ReadOnly,
+    Hinted,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Nature {
+    pub(crate) stateful: bool,
+    /// Answers calls with an event stream.
+    pub(crate) streams: bool,
+    pub(crate) listener: Listening,
+    pub(crate) refusal: Refusal,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Listening {
+    NotOffered,
+    Held,
+    Shuts,
+}
+
+/// How the server says that it does not know a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Refusal {
+    NotFoundText,
+    NotFoundError,
+    Gone,
+    BadRequestWording,
+}
+
+/// The fault that the nth request of this kind meets.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Planned {
+    pub(crate) target: Target,
+    pub(crate) nth: usize,
+    pub(crate) fault: Fault,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub(crate) enum Target {
+    Initialize,
+    Initialized,
+    /// Every other request with an id: calls, look-ups of hints, pings.
+    Call,
+    /// Other notifications, and replies to the server.
+    Notification,
+    Get,
+    Resume,
+    Delete,
+}
+
+/// What goes wrong. `executes`: the server had run the request by then.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) enum Fault {
+    /// Nothing, but it takes its time.
+    Slow {
+        connect_ms: u64,
+        head_ms: u64,
+        body_ms: u64,
+        ping: bool,
+    },
+    NeverSent {
+        after_ms: u64,
+        dial: Dial,
+    },
+    RefusedStream {
+        taken: bool,
+    },
+    /// No head.
+    Lost {
+        executes: bool,
+        after_ms: u64,
+        reset: bool,
+    },
+    /// A status without an answer.
+    Status {
+        status: u16,
+        executes: bool,
+        body: Body,
+    },
+    Unauthorized {
+        challenge: bool,
+    },
+    RateLimited {
+        seconds: Option<u64>,
+    },
+    /// A JSON-RPC error with our id.
+    ToolError {
+        status: u16,
+    },
+    /// A JSON-RPC error with our id that says that the session is gone.
+    SaysGone {
+        executes: bool,
+    },
+    /// The stream ends early.
+    Cut {
+        executes: bool,
+        event_id: bool,
+        orderly: bool,
+        after_ms: u64,
+    },
+    /// Half of a JSON answer.
+    Half {
+        executes: bool,
+    },
+    Hang {
+        executes: bool,
+        head: bool,
+    },
+    /// The server forgets all sessions before it looks at the request.
+    Restart,
+    /// A resumed stream ends without the answer, after a new event id or none.
+    EmptyResume {
+        new_id: bool,
+    },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Dial {
+    Refused,
+    Unreachable,
+    Reset,
+    Timeout,
+    Dns,
+    Tls,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Body {
+    Empty,
+    Html,
+    /// `{"error":"…"}`, which is no JSON-RPC.
+    GatewayJson,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Happening {
+    pub(crate) at_ms: u64,
+    pub(crate) what: What,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum What {
+    Restart,
+    Recover,
+    Close,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct CallPlan {
+    pub(crate) at_ms: u64,
+    pub(crate) what: Callee,
+    pub(crate) resend: Resend,
+    pub(crate) timeout_ms: Option<u64>,
+    /// The future is dropped that long after it was made.
+    pub(crate) cancel_ms: Option<u64>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Callee {
+    Poke,
+    Peek,
+    Nudge,
+    Read,
+    Prompt,
+    List,
+    Raw,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Resend {
+    Default,
+    Always,
+    Never,
+}
+
+/// The statuses by which HTTP says that a request was not processed: a server that had run it does not send them.
+pub(crate) const REFUSALS: [u16; 14] = [400, 402, 403, 405, 406, 407, 411, 413, 414, 415, 417, 421, 426, 431];
+
+fn pick<T: Copy>(random: &mut Rng, choices: &[T]) -> T {
+    choices[random.usize(..choices.len())]
+}
+
+fn chance(random: &mut Rng, percent: u32) -> bool {
+    random.u32(..100) < percent
+}
+
+impl Script {
+    pub(crate) fn random(random: &mut Rng) -> Self {
+        let recovery = match random.u32(..10) {
+            0 => Recovery::Surface,
+            1 => Recovery::Off,
+            _ => Recovery::Auto,
+        };
+        let client = Client {
+            recovery,
+            trust: pick(random, &[Trust::Hinted, Trust::Hinted, Trust::ReadOnly, Trust::None]),
+            listen: chance(random, 50),
+            token: chance(random, 30),
+        };
+        let server = Nature {
+            stateful: chance(random, 85),
+            streams: chance(random, 50),
+            listener: pick(random, &[Listening::NotOffered, Listening::Held, Listening::Shuts]),
+            refusal: pick(
+                random,
+                &[Refusal::NotFoundText, Refusal::NotFoundError, Refusal::Gone, Refusal::BadRequestWording],
+            ),
+        };
+        let spread = pick(random, &[0, 50, 500, 5_000]);
+        let calls = (0..random.usize(1..=8)).map(|_| CallPlan::random(random, spread)).collect();
+        let faults = (0..random.usize(0..=8)).map(|_| Planned::random(random)).collect();
+        let mut happenings = Vec::new();
+        for (what, percent) in [(What::Restart, 30), (What::Restart, 10), (What::Recover, 10), (What::Close, 12)] {
+            if chance(random, percent) {
+                happenings.push(Happening { at_ms: random.u64(..=spread + 200), what });
+            }
+        }
+        Self { seed: random.u64(..), client, server, faults, happenings, calls }
+    }
+}
+
+impl CallPlan {
+    fn random(random: &mut Rng, spread: u64) -> Self {
+        use Callee::{List, Nudge, Peek, Poke, Prompt, Raw, Read};
+        Self {
+            at_ms: random.u64(..=spread),
+            what: pick(random, &[Poke, Poke, Poke, Peek, Nudge, Nudge, Read, Prompt, List, Raw]),
+            resend: match random.u32(..10) {
+                0 => Resend::Always,
+                1 => Resend::Never,
+                _ => Resend::Default,
+            },
+            timeout_ms: chance(random, 25).then(|| random.u64(1..5_000)),
+            cancel_ms: chance(random, 20).then(|| random.u64(1..3_000)),
+        }
+    }
+}
+
+impl Planned {
+    fn random(random: &mut Rng) -> Self {
+        let target = match random.u32(..100) {
+            0..8 => Target::Initialize,
+            8..13 => Target::Initialized,
+            13..80 => Target::Call,
+            80..84 => Target::Notification,
+            84..89 => Target::Get,
+            89..97 => Target::Resume,
+            _ => Target::Delete,
+        };
+        let nth = match target {
+            Target::Call => random.usize(..10),
+            _ => random.usize(..4),
+        };
+        Self { target, nth, fault: Fault::random(random, target) }
+    }
+}
+
+impl Fault {
+    fn random(random: &mut Rng, target: Target) -> Self {
+        let executes = chance(random, 60);
+        let after_ms = if chance(random, 50) { 0 } else { random.u64(..2_000) };
+        let dial = pick(random, &[Dial::Refused, Dial::Unreachable, Dial::Reset, Dial::Timeout, Dial::Dns, Dial::Tls]);
+        let body = pick(random, &[Body::Empty, Body::Html, Body::GatewayJson]);
+        if target == Target::Resume {
+            return match random.u32(..6) {
+                0 | 1 => Self::EmptyResume { new_id: executes },
+                2 => Self::Status { status: pick(random, &[404, 405, 400, 500, 503]), executes: false, body },
+                3 => Self::NeverSent { after_ms, dial },
+                4 => Self::Lost { executes: false, after_ms, reset: executes },
+                _ => Self::Hang { executes: false, head: executes },
+            };
+        }
+        match random.u32(..24) {
+            0..3 => Self::Slow {
+                connect_ms: if executes { 0 } else { random.u64(..500) },
+                head_ms: after_ms,
+                body_ms: random.u64(..20_000),
+                ping: chance(random, 30),
+            },
+            3..6 => Self::NeverSent { after_ms, dial },
+            6 => Self::RefusedStream { taken: executes },
+            7..9 => Self::Lost { executes, after_ms, reset: chance(random, 50) },
+            9 | 10 => {
+                let status = pick(random, &[500, 502, 503, 504, 408, 409, 410, 422, 425, 200, 202, 204, 404]);
+                // Only one that does not run it may say that it knows nothing of what was asked.
+                Self::Status { status, executes: executes && status != 404 && status != 410, body }
+            }
+            11 => Self::Status { status: pick(random, &REFUSALS), executes: false, body },
+            12 => Self::Unauthorized { challenge: chance(random, 70) },
+            13 => Self::RateLimited { seconds: chance(random, 60).then(|| random.u64(..90)) },
+            14 => Self::ToolError { status: pick(random, &[200, 400, 429, 500, 503]) },
+            15 => Self::SaysGone { executes },
+            16..18 => Self::Cut { executes, event_id: chance(random, 60), orderly: chance(random, 50), after_ms },
+            18 => Self::Half { executes },
+            19 => Self::Hang { executes, head: chance(random, 50) },
+            _ => Self::Restart,
+        }
+    }
+}

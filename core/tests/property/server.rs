@@ -1,0 +1,310 @@
+//! The server of a run: a healthy one, but for the faults that the script plans.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use oncewire::transport::exchange::Cause;
+use oncewire::transport::scripted::{Arrival, Reply, Scripted, Server};
+use serde_json::{Value, json};
+use tokio::time::sleep;
+
+use crate::script::{Body, Dial, Fault, Listening, Nature, Planned, Refusal, Target};
+
+/// What the server knows of the requests, besides the ledgers of the exchange and of the healthy server.
+#[derive(Debug, Default)]
+pub(crate) struct Known {
+    seen: HashMap<Target, usize>,
+    /// Arrivals that get no answer although the server is alive.
+    pub(crate) hung: HashSet<usize>,
+    /// Arrivals whose body holds the whole answer.
+    pub(crate) answered: HashSet<usize>,
+    /// Arrivals that were told that their session is gone, and the session.
+    pub(crate) told_gone: HashMap<usize, String>,
+    /// Arrivals of `initialize` that were answered with a session.
+    pub(crate) gave: HashSet<usize>,
+    /// Requests that were executed and whose answer waits for a resume, by the event id.
+    stored: HashMap<String, Value>,
+    events: u64,
+}
+
+#[derive(Debug)]
+pub(crate) struct Faulty {
+    pub(crate) healthy: Server,
+    nature: Nature,
+    faults: HashMap<(Target, usize), Fault>,
+    healed: AtomicBool,
+    known: Mutex<Known>,
+}
+
+impl Faulty {
+    pub(crate) fn new(nature: &Nature, faults: &[Planned]) -> Arc<Self> {
+        let healthy = if nature.stateful { Server::new() } else { Server::stateless() };
+        let faults = faults.iter().map(|planned| ((planned.target, planned.nth), planned.fault.clone())).collect();
+        let (healed, known) = (AtomicBool::new(false), Mutex::default());
+        Arc::new(Self { healthy, nature: nature.clone(), faults, healed, known })
+    }
+
+    pub(crate) fn exchange(self: &Arc<Self>) -> Arc<Scripted> {
+        let server = Arc::clone(self);
+        Scripted::new(move |arrival| {
+            let server = Arc::clone(&server);
+            async move { server.answer(&arrival).await }
+        })
+    }
+
+    /// No more faults.
+    pub(crate) fn heal(&self) {
+        self.healed.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn known(&self) -> std::sync::MutexGuard<'_, Known> {
+        self.known.lock().unwrap()
+    }
+
+    async fn answer(&self, arrival: &Arrival) -> Result<Reply, Cause> {
+        let target = target(arrival);
+        let nth = {
+            let mut known = self.known();
+            let count = known.seen.entry(target).or_default();
+            *count += 1;
+            *count - 1
+        };
+        let fault = self.faults.get(&(target, nth)).filter(|_| !self.healed.load(Ordering::Relaxed));
+        match fault {
+            None => self.well(arrival, 0, false).await,
+            Some(fault) => self.faulty(arrival, fault, target).await,
+        }
+    }
+
+    async fn well(&self, arrival: &Arrival, body_ms: u64, ping: bool) -> Result<Reply, Cause> {
+        arrival.take();
+        match arrival.method() {
+            "GET" => return Ok(self.listen(arrival)),
+            "resume" => return Ok(self.resume(arrival)),
+            "initialize" => {
+                if self.nature.stateful {
+                    self.known().gave.insert(arrival.number);
+                }
+                return self.healthy.answer(arrival).await;
+            }
+            "DELETE" => return self.healthy.answer(arrival).await,
+            _ => {}
+        }
+        if !self.healthy.knows(arrival) {
+            return Ok(self.refuse(arrival));
+        }
+        if target(arrival) != Target::Call {
+            return self.healthy.answer(arrival).await;
+        }
+        let answer = self.execute(arrival);
+        self.known().answered.insert(arrival.number);
+        if !self.nature.streams && body_ms == 0 && !ping {
+            return Ok(Reply::json(200, &answer));
+        }
+        let mut reply = Reply::event_stream();
+        if ping {
+            reply =
+                reply.event(&json!({ "jsonrpc": "2.0", "id": format!("ping-{}", arrival.number), "method": "ping" }));
+        }
+        if body_ms > 0 {
+            reply = reply.wait(Duration::from_millis(body_ms));
+        }
+        Ok(reply.event(&answer))
+    }
+
+    async fn faulty(&self, arrival: &Arrival, fault: &Fault, target: Target) -> Result<Reply, Cause> {
+        match *fault {
+            Fault::Slow { connect_ms, head_ms, body_ms, ping } => {
+                pause(connect_ms).await;
+                arrival.take();
+                let reply = self.well(arrival, body_ms, ping).await;
+                pause(head_ms).await;
+                return reply;
+            }
+            Fault::NeverSent { after_ms, dial } => {
+                pause(after_ms).await;
+                return Err(cause(dial));
+            }
+            Fault::RefusedStream { taken } => {
+                if taken {
+                    arrival.take();
+                }
+                return Err(Cause::RefusedStream);
+            }
+            Fault::Restart => {
+                self.healthy.forget_sessions();
+                return self.well(arrival, 0, false).await;
+            }
+            _ => {}
+        }
+        arrival.take();
+        // A session that the server does not know is refused, whatever else goes wrong; only a proxy in front of it can fail first.
+        let has_session = arrival.session().is_some();
+        let knows = !matches!(target, Target::Call) || self.healthy.knows(arrival);
+        let run = |executes: bool| (executes && knows).then(|| self.execute_any(arrival, target));
+        match *fault {
+            Fault::Lost { executes, after_ms, reset } => {
+                run(executes);
+                pause(after_ms).await;
+                Err(if reset { Cause::Reset } else { Cause::Closed })
+            }
+            Fault::Status { status, executes, body } => {
+                run(executes);
+                if has_session && target == Target::Call && matches!(status, 404 | 410) {
+                    self.told_gone(arrival);
+                }
+                Ok(match body {
+                    Body::Empty => Reply::new(status),
+                    Body::Html => Reply::text(status, "<html>no</html>").header("content-type", "text/html"),
+                    Body::GatewayJson => Reply::json(status, &json!({ "error": "upstream timed out" })),
+                })
+            }
+            Fault::Unauthorized { challenge: true } => Ok(Reply::new(401).header("www-authenticate", "Bearer")),
+            Fault::Unauthorized { challenge: false } => Ok(Reply::new(401)),
+            Fault::RateLimited { seconds } => Ok(match seconds {
+                Some(seconds) => Reply::new(429).header("retry-after", &seconds.to_string()),
+                None => Reply::new(429),
+            }),
+            Fault::ToolError { status } => {
+                run(true);
+                Ok(Reply::json(status, &arrival.error_message(-32_603, "it broke")))
+            }
+            Fault::SaysGone { executes } => {
+                run(executes);
+                Ok(Reply::json(200, &arrival.error_message(-32_000, "Session not found")))
+            }
+            Fault::Cut { executes, event_id, orderly, after_ms } => {
+                let answer = run(executes);
+                let mut reply = Reply::event_stream();
+                if event_id {
+                    reply = reply.event_with_id(&self.store(answer), &Value::Null);
+                } else {
+                    reply = reply.chunk(": here\n\n");
+                }
+                reply = reply.wait(Duration::from_millis(after_ms));
+                Ok(if orderly { reply } else { reply.broken(Cause::Reset) })
+            }
+            Fault::Half { executes } => {
+                run(executes);
+                let reply = Reply::new(200).header("content-type", "application/json");
+                Ok(reply.chunk("{\"jsonrpc\":\"2.0\",\"id\":").broken(Cause::Closed))
+            }
+            Fault::Hang { executes, head } => {
+                run(executes);
+                self.known().hung.insert(arrival.number);
+                if head {
+                    return Ok(Reply::event_stream().chunk(": here\n\n").never());
+                }
+                std::future::pending().await
+            }
+            Fault::EmptyResume { new_id } => {
+                let answer = arrival.last_event_id().and_then(|id| self.known().stored.get(id).cloned());
+                let reply = Reply::event_stream();
+                Ok(if new_id { reply.event_with_id(&self.store(answer), &Value::Null) } else { reply })
+            }
+            Fault::Slow { .. } | Fault::NeverSent { .. } | Fault::RefusedStream { .. } | Fault::Restart => {
+                self.well(arrival, 0, false).await
+            }
+        }
+    }
+
+    /// Runs a call; a session that is made and never told is nothing that a client could end.
+    fn execute_any(&self, arrival: &Arrival, target: Target) -> Value {
+        if target == Target::Call { self.execute(arrival) } else { Value::Null }
+    }
+
+    /// Runs it; the answer bears the mark of the call.
+    fn execute(&self, arrival: &Arrival) -> Value {
+        let mut result = self.healthy.execute(arrival);
+        if let Some(call) = mark(arrival.message.get("params").unwrap_or(&Value::Null)) {
+            result["_meta"] = json!({ "call": call });
+        }
+        arrival.result_message(&result)
+    }
+
+    fn refuse(&self, arrival: &Arrival) -> Reply {
+        if target(arrival) == Target::Call && arrival.session().is_some() {
+            self.told_gone(arrival);
+        }
+        match self.nature.refusal {
+            Refusal::NotFoundText => Reply::text(404, "no such session"),
+            Refusal::NotFoundError => Reply::json(404, &arrival.error_message(-32_001, "Session not found")),
+            Refusal::Gone => Reply::new(410),
+            Refusal::BadRequestWording => Reply::json(
+                400,
+                &json!({ "jsonrpc": "2.0", "id": null, "error": { "code": -32_000, "message": "Bad Request: No valid session ID provided" } }),
+            ),
+        }
+    }
+
+    fn told_gone(&self, arrival: &Arrival) {
+        let session = arrival.session().unwrap_or_default().to_owned();
+        self.known().told_gone.insert(arrival.number, session);
+    }
+
+    fn store(&self, answer: Option<Value>) -> String {
+        let mut known = self.known();
+        known.events += 1;
+        let id = format!("event-{}", known.events);
+        if let Some(answer) = answer {
+            known.stored.insert(id.clone(), answer);
+        }
+        id
+    }
+
+    fn listen(&self, arrival: &Arrival) -> Reply {
+        if !self.healthy.knows(arrival) {
+            return Reply::new(404);
+        }
+        match self.nature.listener {
+            Listening::NotOffered => Reply::new(405),
+            Listening::Held => Reply::event_stream().never(),
+            Listening::Shuts => Reply::event_stream(),
+        }
+    }
+
+    fn resume(&self, arrival: &Arrival) -> Reply {
+        let Some(answer) = arrival.last_event_id().and_then(|id| self.known().stored.get(id).cloned()) else {
+            return Reply::event_stream();
+        };
+        Reply::event_stream().event(&answer)
+    }
+}
+
+pub(crate) fn target(arrival: &Arrival) -> Target {
+    match arrival.method() {
+        "GET" => Target::Get,
+        "resume" => Target::Resume,
+        "DELETE" => Target::Delete,
+        "initialize" => Target::Initialize,
+        "notifications/initialized" => Target::Initialized,
+        method if arrival.id().is_none() || method.is_empty() => Target::Notification,
+        _ => Target::Call,
+    }
+}
+
+/// Which call of the script these params belong to.
+pub(crate) fn mark(params: &Value) -> Option<usize> {
+    let call = params.pointer("/_meta/call").and_then(Value::as_u64);
+    let listed = || params.get("cursor").and_then(Value::as_str)?.strip_prefix("call-")?.parse().ok();
+    call.or_else(listed).and_then(|call| usize::try_from(call).ok())
+}
+
+async fn pause(milliseconds: u64) {
+    if milliseconds > 0 {
+        sleep(Duration::from_millis(milliseconds)).await;
+    }
+}
+
+fn cause(dial: Dial) -> Cause {
+    match dial {
+        Dial::Refused => Cause::Refused,
+        Dial::Unreachable => Cause::Unreachable,
+        Dial::Reset => Cause::ConnectReset,
+        Dial::Timeout => Cause::ConnectTimeout,
+        Dial::Dns => Cause::DnsTemporary,
+        Dial::Tls => Cause::Tls,
+    }
+}

@@ -1,0 +1,72 @@
+//! Makes a script that fails smaller, as long as it still fails: fewer faults, fewer calls, fewer happenings, plainer settings.
+
+use crate::attempt;
+use crate::script::{Client, Listening, Nature, Recovery, Resend, Script, Trust};
+
+/// A race that depends on more than the script may need a few tries to show.
+const TRIES: usize = 3;
+
+fn fails(script: &Script) -> bool {
+    (0..TRIES).any(|_| attempt(script).is_err())
+}
+
+/// The smallest script found.
+pub(crate) fn shrink(mut script: Script) -> Script {
+    loop {
+        let smaller = candidates(&script).into_iter().find(|candidate| *candidate != script && fails(candidate));
+        match smaller {
+            Some(smaller) => script = smaller,
+            None => return script,
+        }
+    }
+}
+
+fn candidates(script: &Script) -> Vec<Script> {
+    let mut candidates = Vec::new();
+    for index in 0..script.calls.len() {
+        let mut smaller = script.clone();
+        smaller.calls.remove(index);
+        candidates.push(smaller);
+    }
+    for index in 0..script.faults.len() {
+        let mut smaller = script.clone();
+        smaller.faults.remove(index);
+        candidates.push(smaller);
+    }
+    for index in 0..script.happenings.len() {
+        let mut smaller = script.clone();
+        smaller.happenings.remove(index);
+        candidates.push(smaller);
+    }
+    for index in 0..script.calls.len() {
+        let plainer: [fn(&mut crate::script::CallPlan); 4] = [
+            |call| call.timeout_ms = None,
+            |call| call.cancel_ms = None,
+            |call| call.resend = Resend::Default,
+            |call| call.at_ms = 0,
+        ];
+        for plain in plainer {
+            let mut smaller = script.clone();
+            plain(&mut smaller.calls[index]);
+            candidates.push(smaller);
+        }
+    }
+    for index in 0..script.faults.len() {
+        let mut smaller = script.clone();
+        smaller.faults[index].nth = smaller.faults[index].nth.saturating_sub(1);
+        candidates.push(smaller);
+    }
+    let plainer: [fn(&mut Client, &mut Nature); 5] = [
+        |client, _| client.token = false,
+        |client, _| client.listen = false,
+        |client, _| client.recovery = Recovery::Auto,
+        |client, _| client.trust = Trust::Hinted,
+        |_, server| server.listener = Listening::NotOffered,
+    ];
+    for plain in plainer {
+        let mut smaller = script.clone();
+        plain(&mut smaller.client, &mut smaller.server);
+        candidates.push(smaller);
+    }
+    candidates
+}
