@@ -8,7 +8,7 @@ use oncewire_tests::server::{FaultServer, Rule, Script};
 use serde_json::{Value, json};
 
 use super::report::{Report, times};
-use super::watched::{Seen, Watched};
+use super::watched::{Seen, Watched, settle};
 use crate::peers::Tool;
 
 /// The deadline of a call that must not need one: an error that comes before it was not told by a clock.
@@ -246,12 +246,6 @@ impl Show<'_> {
         self.report.check_equal("the server ran it once", self.executions(tool) - before.executions, 1);
         self.report.check_equal("it was sent once", self.count("tools/call", Some(tool)) - before.arrivals, 1);
     }
-}
-
-/// The ends of idle connections take a moment to be noticed. A call written onto one in that very moment may or may not have been read
-/// (RFC 9112, section 9.5), and is told as such; `fresh_connection` rules it out. Here another thing is shown.
-async fn settle() {
-    tokio::time::sleep(Duration::from_millis(50)).await;
 }
 
 fn tool(name: &'static str) -> Tool {

@@ -6,7 +6,7 @@ use anyhow::Result;
 use oncewire::{Call, CallToolResult, Execution, Kind, Resend};
 
 use super::report::{Report, times};
-use super::watched::{Seen, Watched};
+use super::watched::{Seen, Watched, settle};
 use crate::peers::ledger::Runs;
 use crate::peers::{Peer, Resumption};
 
@@ -83,9 +83,8 @@ impl Show<'_> {
     async fn cut_in_mid_call(&mut self, client: &Watched) -> Result<()> {
         self.report.step("the connection is cut while the tool runs; nobody gave leave to repeat it");
         let before = self.before()?;
-        let (seen, cut) =
-            self.slow_until(client, |call| call.resend(Resend::Never), async |peer| peer.relay.cut()).await;
-        cut?;
+        let (seen, ()) =
+            self.slow_until(client, |call| call.resend(Resend::Never), async |peer| peer.relay.cut()).await?;
         self.report.client(&seen);
         let runs = self.ended(before.slow.started + 1).await?;
         self.say_runs(self.peer.about.slow.name, before.slow, runs);
@@ -104,9 +103,8 @@ impl Show<'_> {
     async fn cut_with_leave_to_repeat(&mut self, client: &Watched) -> Result<()> {
         self.report.step("the same cut, but the caller says that repeating is safe");
         let before = self.before()?;
-        let (seen, cut) =
-            self.slow_until(client, |call| call.resend(Resend::Always), async |peer| peer.relay.cut()).await;
-        cut?;
+        let (seen, ()) =
+            self.slow_until(client, |call| call.resend(Resend::Always), async |peer| peer.relay.cut()).await?;
         self.report.client(&seen);
         let runs = self.ended(before.slow.started + 2).await?;
         self.say_runs(self.peer.about.slow.name, before.slow, runs);
@@ -120,8 +118,8 @@ impl Show<'_> {
         self.report.step("the server is killed while the tool runs, and started again");
         let before = self.before()?;
         let (seen, killed) =
-            self.slow_until(client, |call| call.resend(Resend::Never), async |peer| peer.process.kill().await).await;
-        killed??;
+            self.slow_until(client, |call| call.resend(Resend::Never), async |peer| peer.process.kill().await).await?;
+        killed?;
         self.report.client(&seen);
         let runs = self.peer.ledger.runs(self.peer.about.slow.name)?;
         self.say_runs(self.peer.about.slow.name, before.slow, runs);
@@ -140,8 +138,8 @@ impl Show<'_> {
         );
         let before = self.before()?;
         let (seen, ended) =
-            self.slow_until(client, |call| call.resend(Resend::Never), async |peer| peer.end_session().await).await;
-        ended??;
+            self.slow_until(client, |call| call.resend(Resend::Never), async |peer| peer.end_session().await).await?;
+        ended?;
         self.report.client(&seen);
         let runs = self.peer.ledger.runs(self.peer.about.slow.name)?;
         self.say_runs(self.peer.about.slow.name, before.slow, runs);
@@ -156,8 +154,7 @@ impl Show<'_> {
         self.report.step("the stream falls silent and is not closed; the caller allows 0.7 s without a byte");
         let before = self.before()?;
         let silent = |call: Call<CallToolResult>| call.resend(Resend::Never).idle_timeout(SILENCE);
-        let (seen, frozen) = self.slow_until(client, silent, async |peer| peer.relay.freeze()).await;
-        frozen?;
+        let (seen, ()) = self.slow_until(client, silent, async |peer| peer.relay.freeze()).await?;
         self.report.client(&seen);
         let runs = self.peer.ledger.runs(self.peer.about.slow.name)?;
         self.say_runs(self.peer.about.slow.name, before.slow, runs);
@@ -165,6 +162,7 @@ impl Show<'_> {
         self.report.check_equal("it had begun once", runs.started, before.slow.started + 1);
         // What is frozen stays so; the network drops it, as it would in the end.
         self.peer.relay.cut();
+        settle().await;
         self.still_works(client).await
     }
 
@@ -183,16 +181,18 @@ impl Show<'_> {
         client: &Watched,
         options: impl FnOnce(Call<CallToolResult>) -> Call<CallToolResult>,
         then: impl AsyncFnOnce(&mut Peer) -> T,
-    ) -> (Seen, Result<T>) {
+    ) -> Result<(Seen, T)> {
         let peer = &mut self.peer;
         let slow = peer.about.slow.clone();
+        // Counted before the call is on its way.
+        let begun = peer.ledger.runs(slow.name)?.started + 1;
         let call = client.call(&slow, options);
         let fault = async {
-            let begun = peer.ledger.runs(slow.name)?.started + 1;
             peer.ledger.until(slow.name, |runs| runs.started >= begun, PATIENCE).await?;
-            Ok(then(peer).await)
+            anyhow::Ok(then(peer).await)
         };
-        tokio::join!(call, fault)
+        let (seen, done) = tokio::join!(call, fault);
+        Ok((seen, done?))
     }
 
     async fn ended(&self, runs: usize) -> Result<Runs> {

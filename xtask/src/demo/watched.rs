@@ -140,6 +140,12 @@ fn line(event: &Event) -> String {
     line
 }
 
+/// The ends of idle connections take a moment to be noticed. A call written onto one in that very moment may or may not have been read
+/// (RFC 9112, section 9.5), and is told as such; `fresh_connection` rules it out. The demo shows other things.
+pub(crate) async fn settle() {
+    tokio::time::sleep(Duration::from_millis(50)).await;
+}
+
 fn lock<T>(shared: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
