@@ -120,7 +120,18 @@ impl Handshake {
 
     async fn once(&self, generation: u64) -> Result<Session, Failed> {
         let session = self.initialize(generation).await?;
-        // From here on the server holds a session: dropping ours ends it with a DELETE.
+        // From here on the server holds a session: dropping ours ends it with a DELETE. A client that closes does so at once.
+        tokio::select! {
+            biased;
+            () = self.closing().cancelled() => {
+                let conclusion = HandshakeConclusion { next: HandshakeNext::GiveUp, kind: Some(Kind::Closed) };
+                Err(failed(conclusion, crate::text::of_interruption(Kind::Closed).to_owned(), None))
+            }
+            initialized = self.initialized(&session) => initialized.map(|()| session),
+        }
+    }
+
+    async fn initialized(&self, session: &Session) -> Result<(), Failed> {
         let probe = Probe::new();
         let body = notification_bytes("notifications/initialized", &Params::none());
         let ready = match self.wire.post(session.carried(), body, probe.clone(), false).await {
@@ -137,7 +148,7 @@ impl Handshake {
                 };
                 let conclusion = classify::handshake(HandshakeStep::Initialized, probe.body_taken(), end);
                 if conclusion.next == HandshakeNext::Proceed {
-                    return Ok(session);
+                    return Ok(());
                 }
                 let reason = format!("HTTP {} to notifications/initialized", response.status.as_u16());
                 let mut refused = failed(conclusion, reason, token);
