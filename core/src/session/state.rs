@@ -147,6 +147,8 @@ impl Machine {
             // Under `surface` a lost session stays lost until `recover()`.
             (Input::Wanted, State::Lost(generation)) if self.recovery != Recovery::Surface => self.recover(generation),
 
+            // The ping that is under way will say the same: a second one must not start beside it.
+            (Input::LossSeen(_), State::Verifying(_)) if self.recovery == Recovery::Off => Vec::new(),
             (Input::LossSeen(lost), State::Ready(current) | State::Suspect(current) | State::Verifying(current))
                 if lost == current =>
             {
