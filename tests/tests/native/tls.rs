@@ -1,0 +1,85 @@
+//! TLS: an own authority, an unknown one, a client certificate, and faults behind TLS, which prove what they prove without it.
+
+use std::time::{Duration, Instant};
+
+use oncewire::{Client, Execution, Kind, Phase, Proof};
+use oncewire_tests::server::{FaultServer, Options};
+use serde_json::{Value, json};
+
+use super::tls_front::{Authority, TlsFront};
+
+const HTTP1: &[&str] = &["http/1.1"];
+
+#[tokio::test]
+async fn a_session_over_tls_with_an_own_authority_recovers_like_any_other() {
+    let rules = json!([{"when": {"name": "poke"}, "skip": 1, "times": 1, "do": ["execute", "close"]}]);
+    let server = super::server(Options::default(), rules).await;
+    let authority = Authority::new();
+    let front = TlsFront::start(&authority, false, HTTP1, server.port()).await;
+    let client = Client::builder(&front.url).no_proxy().root_certificates(authority.pem()).connect().await.unwrap();
+    client.call_tool("poke", Value::Null).await.unwrap();
+    let lost = client.call_tool("poke", Value::Null).await.unwrap_err();
+    assert_eq!((lost.kind(), lost.execution()), (Kind::ConnectionClosed, Execution::MayHaveExecuted), "{lost}");
+    server.forget_sessions();
+    client.call_tool("poke", Value::Null).await.unwrap();
+    client.close().await;
+    let ledger = server.ledger();
+    assert_eq!((ledger.sessions.len(), ledger.executions_of("tools/call", Some("poke"))), (2, 3));
+}
+
+#[tokio::test]
+async fn an_unknown_authority_surfaces_at_once_whatever_the_patience() {
+    let server = FaultServer::healthy().await.unwrap();
+    let front = TlsFront::start(&Authority::new(), false, HTTP1, server.port()).await;
+    let builder = Client::builder(&front.url).no_proxy().connect_patience(Duration::from_secs(60));
+    for builder in [builder.clone(), builder.root_certificates(Authority::new().pem())] {
+        let begun = Instant::now();
+        let error = builder.connect().await.unwrap_err();
+        assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+        assert!(error.not_executed(), "{error}");
+        assert_eq!((error.kind(), error.proof()), (Kind::Connect, Some(Proof::NeverSent)), "{error}");
+        assert!(error.to_string().contains("TLS") || error.to_string().contains("certificate"), "{error}");
+    }
+    assert_eq!(server.ledger().connections.opened, 0);
+}
+
+#[tokio::test]
+async fn a_server_that_asks_for_a_client_certificate_gets_it() {
+    let server = FaultServer::healthy().await.unwrap();
+    let authority = Authority::new();
+    let front = TlsFront::start(&authority, true, HTTP1, server.port()).await;
+    let identity = authority.client();
+    let builder = Client::builder(&front.url).no_proxy().root_certificates(authority.pem());
+    let client = builder.clone().client_certificate(identity.chain, identity.key).connect().await.unwrap();
+    client.call_tool("poke", Value::Null).await.unwrap();
+    client.close().await;
+    let arrived = server.ledger().arrivals.len();
+
+    let begun = Instant::now();
+    let error = builder.connect_patience(Duration::from_secs(60)).connect().await.unwrap_err();
+    assert!(begun.elapsed() < Duration::from_secs(5), "{error} after {:?}", begun.elapsed());
+    assert_eq!(server.ledger().arrivals.len(), arrived, "{error}");
+}
+
+#[tokio::test]
+async fn a_port_that_speaks_no_tls_is_never_sent_a_request() {
+    let server = FaultServer::healthy().await.unwrap();
+    let url = server.url().replace("http://", "https://");
+    let error = Client::builder(url).no_proxy().connect_patience(Duration::ZERO).connect().await.unwrap_err();
+    assert_eq!((error.kind(), error.proof()), (Kind::Connect, Some(Proof::NeverSent)), "{error}");
+    assert_eq!(server.ledger().arrivals.len(), 0);
+}
+
+#[tokio::test]
+async fn a_front_that_is_cut_in_mid_answer_leaves_the_outcome_unknown() {
+    let rules = json!([{"when": {"name": "poke"}, "do": ["execute", {"comment": "working"}, "reset"]}]);
+    let server = super::server(Options::default(), rules).await;
+    let authority = Authority::new();
+    let front = TlsFront::start(&authority, false, HTTP1, server.port()).await;
+    let client = Client::builder(&front.url).no_proxy().root_certificates(authority.pem()).connect().await.unwrap();
+    let lost = client.call_tool("poke", Value::Null).await.unwrap_err();
+    assert!(lost.may_have_executed() && lost.failure().unwrap().phase == Phase::Streaming, "{lost}");
+    client.read_resource("mem://a").await.unwrap();
+    client.close().await;
+    assert_eq!(server.ledger().executions_of("tools/call", Some("poke")), 1);
+}
