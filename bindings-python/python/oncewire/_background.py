@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import threading
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import asyncio
 
 _lock = threading.Lock()
 _running: tuple[int, asyncio.AbstractEventLoop, threading.Thread] | None = None
@@ -12,6 +15,8 @@ _running: tuple[int, asyncio.AbstractEventLoop, threading.Thread] | None = None
 
 def loop() -> asyncio.AbstractEventLoop:
     """The loop of this process; started the first time."""
+    import asyncio
+
     global _running
     with _lock:
         # A forked child has the object and not the thread.

@@ -6,12 +6,9 @@ A callback may be a function or a coroutine function. It runs on the loop that t
 
 from __future__ import annotations
 
-import asyncio
 import contextvars
-import inspect
 import json
-import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ._events import Event, Progress, ServerNotification
@@ -19,9 +16,11 @@ from ._json import read
 from ._native import to_json
 
 if TYPE_CHECKING:
+    import asyncio
+
     from ._native import Reply
 
-_logger = logging.getLogger("oncewire")
+# asyncio and logging are imported where they are needed: the import of the package stays light.
 _tasks: set[asyncio.Future[Any]] = set()
 
 
@@ -46,8 +45,8 @@ def _telling(read_as: Callable[[str], Any]) -> Callable[[str, Callable[[Any], An
         def tell(text: str) -> None:
             try:
                 told = context.copy().run(_start, callback, read_as(text))
-            except Exception:
-                _logger.exception("%s raised", name)
+            except Exception as error:
+                _log(name, error)
                 return
             if told is not None:
                 told.add_done_callback(lambda task: _log_failure(name, task))
@@ -59,13 +58,21 @@ def _telling(read_as: Callable[[str], Any]) -> Callable[[str, Callable[[Any], An
 
 def _log_failure(name: str, task: asyncio.Future[Any]) -> None:
     if not task.cancelled() and (error := task.exception()) is not None:
-        _logger.error("%s raised", name, exc_info=error)
+        _log(name, error)
+
+
+def _log(name: str, error: BaseException) -> None:
+    import logging
+
+    logging.getLogger("oncewire").error("%s raised", name, exc_info=error)
 
 
 def _start(callback: Callable[..., Any], *arguments: Any) -> asyncio.Future[Any] | None:
     """Calls it; the task, if there is more to do."""
+    import asyncio
+
     made = callback(*arguments)
-    if not inspect.isawaitable(made):
+    if not isinstance(made, Awaitable):
         return None
     task = asyncio.ensure_future(made)
     _tasks.add(task)
@@ -77,12 +84,14 @@ def _asking(
     payload_of: Callable[[str | None], tuple[Any, ...]], text_of: Callable[[str, Any], str]
 ) -> Callable[[str, Callable[..., Any]], Callable[[Reply, str | None], None]]:
     def adapt(name: str, callback: Callable[..., Any]) -> Callable[[Reply, str | None], None]:
+        import asyncio
+
         context = contextvars.copy_context()
 
         async def work(reply: Reply, payload: str | None) -> None:
             try:
                 answer = callback(*payload_of(payload))
-                if inspect.isawaitable(answer):
+                if isinstance(answer, Awaitable):
                     answer = await answer
                 reply.ok(text_of(name, answer))
             except asyncio.CancelledError:
@@ -168,6 +177,8 @@ class ProgressTeller:
 
     async def told(self) -> None:
         """Waits until all that was told has been heard."""
+        import asyncio
+
         await asyncio.gather(*self._tasks)
 
     def stop(self) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Callable, Generator, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, cast
@@ -23,6 +22,8 @@ from ._results import (
 )
 
 if TYPE_CHECKING:
+    import asyncio
+
     from ._options import CallOptions, ConnectOptions, RequestOptions, Unpack
 
 
@@ -62,6 +63,8 @@ class Connecting:
 
 
 def _running_loop() -> asyncio.AbstractEventLoop:
+    import asyncio
+
     try:
         return asyncio.get_running_loop()
     except RuntimeError:

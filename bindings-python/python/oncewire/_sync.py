@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
-import inspect
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -57,7 +55,8 @@ def _end_of(pending: _native.Pending, on_progress: Callable[[Progress], Any] | N
 
 def _tell(callback: Callable[[Progress], Any], progress: Progress) -> None:
     told = callback(progress)
-    if inspect.isawaitable(told):
+    if isinstance(told, Awaitable):
+        import asyncio
 
         async def heard() -> None:
             await told
