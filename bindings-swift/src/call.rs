@@ -4,7 +4,7 @@ use std::future::IntoFuture;
 use std::sync::Arc;
 use std::time::Duration;
 
-use oncewire::{Call, Error, OptionError, Progress};
+use oncewire::{Call, Error, ListCall, OptionError, Progress};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::json;
@@ -105,11 +105,30 @@ pub(crate) fn with<T>(method: &str, call: Call<T>, options: CallOptions, extras:
         }
     }
     if let Some(sink) = extras.on_progress {
-        call = call.on_progress(move |progress: &Progress| {
-            sink.progress(progress.progress, progress.total, progress.message.clone());
-        });
+        call = call.on_progress(move |progress| pass_on(&*sink, progress));
     }
     Ok(call)
+}
+
+/// The list with all that was said of it.
+pub(crate) fn with_page<T>(
+    list: ListCall<T>,
+    cursor: Option<String>,
+    options: CallOptions,
+    on_progress: Option<Arc<dyn ProgressSink>>,
+) -> ListCall<T> {
+    let mut list = list.options(&options.into());
+    if let Some(cursor) = cursor {
+        list = list.cursor(cursor);
+    }
+    if let Some(sink) = on_progress {
+        list = list.on_progress(move |progress| pass_on(&*sink, progress));
+    }
+    list
+}
+
+fn pass_on(sink: &dyn ProgressSink, progress: &Progress) {
+    sink.progress(progress.progress, progress.total, progress.message.clone());
 }
 
 /// An argument that comes as JSON text. Its text may be a secret: an error gives only the place.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use oncewire::{Client, Error};
 use serde_json::Value;
 
-use crate::call::{self, CallExtras, CallOptions, PendingCall, json_argument};
+use crate::call::{self, CallExtras, CallOptions, PendingCall, ProgressSink, json_argument};
 use crate::events::EventFeed;
 use crate::options::{self, ClientOptions};
 use crate::runtime::{Pending, Settled, runtime};
@@ -123,39 +123,43 @@ impl NativeClient {
     }
 
     /// `tools/list`
-    pub fn list_tools(&self, cursor: Option<String>, options: CallOptions) -> Arc<PendingCall> {
-        let call = self.client.list_tools().options(&options.into());
-        PendingCall::start(Ok(match cursor {
-            Some(cursor) => call.cursor(cursor),
-            None => call,
-        }))
+    pub fn list_tools(
+        &self,
+        cursor: Option<String>,
+        options: CallOptions,
+        on_progress: Option<Arc<dyn ProgressSink>>,
+    ) -> Arc<PendingCall> {
+        PendingCall::start(Ok(call::with_page(self.client.list_tools(), cursor, options, on_progress)))
     }
 
     /// `resources/list`
-    pub fn list_resources(&self, cursor: Option<String>, options: CallOptions) -> Arc<PendingCall> {
-        let call = self.client.list_resources().options(&options.into());
-        PendingCall::start(Ok(match cursor {
-            Some(cursor) => call.cursor(cursor),
-            None => call,
-        }))
+    pub fn list_resources(
+        &self,
+        cursor: Option<String>,
+        options: CallOptions,
+        on_progress: Option<Arc<dyn ProgressSink>>,
+    ) -> Arc<PendingCall> {
+        PendingCall::start(Ok(call::with_page(self.client.list_resources(), cursor, options, on_progress)))
     }
 
     /// `resources/templates/list`
-    pub fn list_resource_templates(&self, cursor: Option<String>, options: CallOptions) -> Arc<PendingCall> {
-        let call = self.client.list_resource_templates().options(&options.into());
-        PendingCall::start(Ok(match cursor {
-            Some(cursor) => call.cursor(cursor),
-            None => call,
-        }))
+    pub fn list_resource_templates(
+        &self,
+        cursor: Option<String>,
+        options: CallOptions,
+        on_progress: Option<Arc<dyn ProgressSink>>,
+    ) -> Arc<PendingCall> {
+        PendingCall::start(Ok(call::with_page(self.client.list_resource_templates(), cursor, options, on_progress)))
     }
 
     /// `prompts/list`
-    pub fn list_prompts(&self, cursor: Option<String>, options: CallOptions) -> Arc<PendingCall> {
-        let call = self.client.list_prompts().options(&options.into());
-        PendingCall::start(Ok(match cursor {
-            Some(cursor) => call.cursor(cursor),
-            None => call,
-        }))
+    pub fn list_prompts(
+        &self,
+        cursor: Option<String>,
+        options: CallOptions,
+        on_progress: Option<Arc<dyn ProgressSink>>,
+    ) -> Arc<PendingCall> {
+        PendingCall::start(Ok(call::with_page(self.client.list_prompts(), cursor, options, on_progress)))
     }
 
     /// `tools/call`
@@ -200,14 +204,20 @@ impl NativeClient {
         reference: String,
         argument: String,
         value: String,
+        context: Option<String>,
         options: CallOptions,
         extras: CallExtras,
     ) -> Arc<PendingCall> {
         let method = "completion/complete";
-        let call = json_argument::<Value>(method, "ref", &reference)
-            .map(|reference| self.client.complete(&reference, argument, value))
-            .and_then(|call| call::with(method, call, options, extras));
-        PendingCall::start(call)
+        let call = || {
+            let reference: Value = json_argument(method, "ref", &reference)?;
+            let mut call = self.client.complete(&reference, argument, value);
+            if let Some(context) = context {
+                call = call.param("context", json_argument(method, "context", &context)?);
+            }
+            call::with(method, call, options, extras)
+        };
+        PendingCall::start(call())
     }
 
     /// `ping`

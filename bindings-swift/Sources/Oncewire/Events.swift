@@ -62,7 +62,7 @@ public struct Event: JSONBacked {
 }
 
 /// One progress notification of a call.
-public struct Progress: Sendable, Hashable {
+public struct ProgressUpdate: Sendable, Hashable {
     /// How far it is.
     public let progress: Double
     /// How far it will go, if known.

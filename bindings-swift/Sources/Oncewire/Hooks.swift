@@ -56,10 +56,10 @@ final class EventHook: OncewireNative.EventSink {
 }
 
 final class ProgressHook: OncewireNative.ProgressSink {
-    let sink: @Sendable (Progress) -> Void
-    init(_ sink: @escaping @Sendable (Progress) -> Void) { self.sink = sink }
+    let sink: @Sendable (ProgressUpdate) -> Void
+    init(_ sink: @escaping @Sendable (ProgressUpdate) -> Void) { self.sink = sink }
     func progress(progress: Double, total: Double?, message: String?) {
-        sink(Progress(progress: progress, total: total, message: message))
+        sink(ProgressUpdate(progress: progress, total: total, message: message))
     }
 }
 

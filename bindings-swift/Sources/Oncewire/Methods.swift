@@ -5,31 +5,43 @@ internal import OncewireNative
 
 extension Client {
     /// `tools/list`: all pages, unless a cursor is given.
-    public func listTools(cursor: String? = nil, timeout: Duration? = nil, options: CallOptions = CallOptions()) async throws
-        -> ListToolsResult
-    {
-        try await result { native.listTools(cursor: cursor, options: options.native(timeout)) }
+    public func listTools(
+        cursor: String? = nil, timeout: Duration? = nil, options: CallOptions = CallOptions(),
+        onProgress: (@Sendable (ProgressUpdate) -> Void)? = nil
+    ) async throws -> ListToolsResult {
+        try await result {
+            native.listTools(cursor: cursor, options: options.native(timeout), onProgress: onProgress.map(ProgressHook.init))
+        }
     }
 
     /// `resources/list`: all pages, unless a cursor is given.
-    public func listResources(cursor: String? = nil, timeout: Duration? = nil, options: CallOptions = CallOptions()) async throws
-        -> ListResourcesResult
-    {
-        try await result { native.listResources(cursor: cursor, options: options.native(timeout)) }
+    public func listResources(
+        cursor: String? = nil, timeout: Duration? = nil, options: CallOptions = CallOptions(),
+        onProgress: (@Sendable (ProgressUpdate) -> Void)? = nil
+    ) async throws -> ListResourcesResult {
+        try await result {
+            native.listResources(cursor: cursor, options: options.native(timeout), onProgress: onProgress.map(ProgressHook.init))
+        }
     }
 
     /// `resources/templates/list`: all pages, unless a cursor is given.
-    public func listResourceTemplates(cursor: String? = nil, timeout: Duration? = nil, options: CallOptions = CallOptions()) async throws
-        -> ListResourceTemplatesResult
-    {
-        try await result { native.listResourceTemplates(cursor: cursor, options: options.native(timeout)) }
+    public func listResourceTemplates(
+        cursor: String? = nil, timeout: Duration? = nil, options: CallOptions = CallOptions(),
+        onProgress: (@Sendable (ProgressUpdate) -> Void)? = nil
+    ) async throws -> ListResourceTemplatesResult {
+        try await result {
+            native.listResourceTemplates(cursor: cursor, options: options.native(timeout), onProgress: onProgress.map(ProgressHook.init))
+        }
     }
 
     /// `prompts/list`: all pages, unless a cursor is given.
-    public func listPrompts(cursor: String? = nil, timeout: Duration? = nil, options: CallOptions = CallOptions()) async throws
-        -> ListPromptsResult
-    {
-        try await result { native.listPrompts(cursor: cursor, options: options.native(timeout)) }
+    public func listPrompts(
+        cursor: String? = nil, timeout: Duration? = nil, options: CallOptions = CallOptions(),
+        onProgress: (@Sendable (ProgressUpdate) -> Void)? = nil
+    ) async throws -> ListPromptsResult {
+        try await result {
+            native.listPrompts(cursor: cursor, options: options.native(timeout), onProgress: onProgress.map(ProgressHook.init))
+        }
     }
 
     /// `tools/call`, with a JSON object as arguments.
@@ -41,7 +53,7 @@ extension Client {
     ///   - onProgress: called for each progress notification, in order and before the result; must not block.
     public func callTool(
         name: String, arguments: JSONValue? = nil, timeout: Duration? = nil, options: CallOptions = CallOptions(),
-        idempotencyKey: IdempotencyKey? = nil, meta: [String: JSONValue]? = nil, onProgress: (@Sendable (Progress) -> Void)? = nil
+        idempotencyKey: IdempotencyKey? = nil, meta: [String: JSONValue]? = nil, onProgress: (@Sendable (ProgressUpdate) -> Void)? = nil
     ) async throws -> CallToolResult {
         let extras = CallExtras(idempotencyKey, meta, onProgress)
         return try await result {
@@ -53,7 +65,7 @@ extension Client {
     @_disfavoredOverload
     public func callTool(
         name: String, arguments: some Encodable & Sendable, timeout: Duration? = nil, options: CallOptions = CallOptions(),
-        idempotencyKey: IdempotencyKey? = nil, meta: [String: JSONValue]? = nil, onProgress: (@Sendable (Progress) -> Void)? = nil
+        idempotencyKey: IdempotencyKey? = nil, meta: [String: JSONValue]? = nil, onProgress: (@Sendable (ProgressUpdate) -> Void)? = nil
     ) async throws -> CallToolResult {
         let arguments = try JSONValue(encoding: arguments)
         return try await callTool(
@@ -64,7 +76,7 @@ extension Client {
     /// `resources/read`
     public func readResource(
         uri: String, timeout: Duration? = nil, options: CallOptions = CallOptions(), meta: [String: JSONValue]? = nil,
-        onProgress: (@Sendable (Progress) -> Void)? = nil
+        onProgress: (@Sendable (ProgressUpdate) -> Void)? = nil
     ) async throws -> ReadResourceResult {
         let extras = CallExtras(nil, meta, onProgress)
         return try await result { native.readResource(uri: uri, options: options.native(timeout), extras: extras) }
@@ -73,7 +85,7 @@ extension Client {
     /// `prompts/get`
     public func getPrompt(
         name: String, arguments: [String: String]? = nil, timeout: Duration? = nil, options: CallOptions = CallOptions(),
-        meta: [String: JSONValue]? = nil, onProgress: (@Sendable (Progress) -> Void)? = nil
+        meta: [String: JSONValue]? = nil, onProgress: (@Sendable (ProgressUpdate) -> Void)? = nil
     ) async throws -> GetPromptResult {
         let extras = CallExtras(nil, meta, onProgress)
         let arguments = arguments.map { JSONValue.object($0.mapValues(JSONValue.string)).jsonText }
@@ -82,15 +94,17 @@ extension Client {
         }
     }
 
-    /// `completion/complete`: what to complete (`["type": "ref/prompt", "name": …]`), the name of its argument, and what was typed.
+    /// `completion/complete`: what to complete (`["type": "ref/prompt", "name": …]`), the name of its argument, what was typed, and the
+    /// arguments that are settled already.
     public func complete(
-        reference: JSONValue, argument: String, value: String, timeout: Duration? = nil, options: CallOptions = CallOptions(),
-        meta: [String: JSONValue]? = nil
+        reference: JSONValue, argument: String, value: String, context: JSONValue? = nil, timeout: Duration? = nil,
+        options: CallOptions = CallOptions(), meta: [String: JSONValue]? = nil
     ) async throws -> CompleteResult {
         let extras = CallExtras(nil, meta, nil)
         return try await result {
             native.complete(
-                reference: reference.jsonText, argument: argument, value: value, options: options.native(timeout), extras: extras)
+                reference: reference.jsonText, argument: argument, value: value, context: context?.jsonText,
+                options: options.native(timeout), extras: extras)
         }
     }
 
@@ -117,7 +131,7 @@ extension Client {
     /// Any other request. Nothing is known of it, so it is never repeated after an ambiguous loss unless `resend` says so.
     public func request(
         method: String, params: JSONValue? = nil, timeout: Duration? = nil, options: CallOptions = CallOptions(),
-        meta: [String: JSONValue]? = nil, onProgress: (@Sendable (Progress) -> Void)? = nil
+        meta: [String: JSONValue]? = nil, onProgress: (@Sendable (ProgressUpdate) -> Void)? = nil
     ) async throws -> JSONValue {
         let extras = CallExtras(nil, meta, onProgress)
         let json = try await settle {
@@ -141,7 +155,7 @@ extension CallOptions {
 
 extension CallExtras {
     init(
-        _ idempotencyKey: IdempotencyKey?, _ meta: [String: JSONValue]?, _ onProgress: (@Sendable (Progress) -> Void)?
+        _ idempotencyKey: IdempotencyKey?, _ meta: [String: JSONValue]?, _ onProgress: (@Sendable (ProgressUpdate) -> Void)?
     ) {
         self.init(
             idempotencyKey: idempotencyKey?.native, meta: meta.map { JSONValue.object($0).jsonText },

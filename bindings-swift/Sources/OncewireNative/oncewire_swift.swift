@@ -1625,7 +1625,7 @@ public protocol NativeClientProtocol: AnyObject, Sendable {
     /**
      * `completion/complete`
      */
-    func complete(reference: String, argument: String, value: String, options: CallOptions, extras: CallExtras)  -> PendingCall
+    func complete(reference: String, argument: String, value: String, context: String?, options: CallOptions, extras: CallExtras)  -> PendingCall
     
     /**
      * See the core.
@@ -1660,22 +1660,22 @@ public protocol NativeClientProtocol: AnyObject, Sendable {
     /**
      * `prompts/list`
      */
-    func listPrompts(cursor: String?, options: CallOptions)  -> PendingCall
+    func listPrompts(cursor: String?, options: CallOptions, onProgress: ProgressSink?)  -> PendingCall
     
     /**
      * `resources/templates/list`
      */
-    func listResourceTemplates(cursor: String?, options: CallOptions)  -> PendingCall
+    func listResourceTemplates(cursor: String?, options: CallOptions, onProgress: ProgressSink?)  -> PendingCall
     
     /**
      * `resources/list`
      */
-    func listResources(cursor: String?, options: CallOptions)  -> PendingCall
+    func listResources(cursor: String?, options: CallOptions, onProgress: ProgressSink?)  -> PendingCall
     
     /**
      * `tools/list`
      */
-    func listTools(cursor: String?, options: CallOptions)  -> PendingCall
+    func listTools(cursor: String?, options: CallOptions, onProgress: ProgressSink?)  -> PendingCall
     
     /**
      * `ping`
@@ -1818,7 +1818,7 @@ open func close()async   {
     /**
      * `completion/complete`
      */
-open func complete(reference: String, argument: String, value: String, options: CallOptions, extras: CallExtras) -> PendingCall  {
+open func complete(reference: String, argument: String, value: String, context: String?, options: CallOptions, extras: CallExtras) -> PendingCall  {
     return try!  FfiConverterTypePendingCall_lift(try! rustCall() {
         uniffiCallStatus in
     uniffi_oncewire_swift_fn_method_nativeclient_complete(
@@ -1826,6 +1826,7 @@ open func complete(reference: String, argument: String, value: String, options: 
         FfiConverterString.lower(reference),
         FfiConverterString.lower(argument),
         FfiConverterString.lower(value),
+        FfiConverterOptionString.lower(context),
         FfiConverterTypeCallOptions_lower(options),
         FfiConverterTypeCallExtras_lower(extras),uniffiCallStatus
     )
@@ -1911,13 +1912,14 @@ open func isClosed() -> Bool  {
     /**
      * `prompts/list`
      */
-open func listPrompts(cursor: String?, options: CallOptions) -> PendingCall  {
+open func listPrompts(cursor: String?, options: CallOptions, onProgress: ProgressSink?) -> PendingCall  {
     return try!  FfiConverterTypePendingCall_lift(try! rustCall() {
         uniffiCallStatus in
     uniffi_oncewire_swift_fn_method_nativeclient_list_prompts(
             self.uniffiCloneHandle(),
         FfiConverterOptionString.lower(cursor),
-        FfiConverterTypeCallOptions_lower(options),uniffiCallStatus
+        FfiConverterTypeCallOptions_lower(options),
+        FfiConverterOptionTypeProgressSink.lower(onProgress),uniffiCallStatus
     )
 })
 }
@@ -1925,13 +1927,14 @@ open func listPrompts(cursor: String?, options: CallOptions) -> PendingCall  {
     /**
      * `resources/templates/list`
      */
-open func listResourceTemplates(cursor: String?, options: CallOptions) -> PendingCall  {
+open func listResourceTemplates(cursor: String?, options: CallOptions, onProgress: ProgressSink?) -> PendingCall  {
     return try!  FfiConverterTypePendingCall_lift(try! rustCall() {
         uniffiCallStatus in
     uniffi_oncewire_swift_fn_method_nativeclient_list_resource_templates(
             self.uniffiCloneHandle(),
         FfiConverterOptionString.lower(cursor),
-        FfiConverterTypeCallOptions_lower(options),uniffiCallStatus
+        FfiConverterTypeCallOptions_lower(options),
+        FfiConverterOptionTypeProgressSink.lower(onProgress),uniffiCallStatus
     )
 })
 }
@@ -1939,13 +1942,14 @@ open func listResourceTemplates(cursor: String?, options: CallOptions) -> Pendin
     /**
      * `resources/list`
      */
-open func listResources(cursor: String?, options: CallOptions) -> PendingCall  {
+open func listResources(cursor: String?, options: CallOptions, onProgress: ProgressSink?) -> PendingCall  {
     return try!  FfiConverterTypePendingCall_lift(try! rustCall() {
         uniffiCallStatus in
     uniffi_oncewire_swift_fn_method_nativeclient_list_resources(
             self.uniffiCloneHandle(),
         FfiConverterOptionString.lower(cursor),
-        FfiConverterTypeCallOptions_lower(options),uniffiCallStatus
+        FfiConverterTypeCallOptions_lower(options),
+        FfiConverterOptionTypeProgressSink.lower(onProgress),uniffiCallStatus
     )
 })
 }
@@ -1953,13 +1957,14 @@ open func listResources(cursor: String?, options: CallOptions) -> PendingCall  {
     /**
      * `tools/list`
      */
-open func listTools(cursor: String?, options: CallOptions) -> PendingCall  {
+open func listTools(cursor: String?, options: CallOptions, onProgress: ProgressSink?) -> PendingCall  {
     return try!  FfiConverterTypePendingCall_lift(try! rustCall() {
         uniffiCallStatus in
     uniffi_oncewire_swift_fn_method_nativeclient_list_tools(
             self.uniffiCloneHandle(),
         FfiConverterOptionString.lower(cursor),
-        FfiConverterTypeCallOptions_lower(options),uniffiCallStatus
+        FfiConverterTypeCallOptions_lower(options),
+        FfiConverterOptionTypeProgressSink.lower(onProgress),uniffiCallStatus
     )
 })
 }
@@ -5566,7 +5571,7 @@ private let initializationResult: InitializationResult = {
     if (uniffi_oncewire_swift_checksum_method_nativeclient_close() != 33920) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_oncewire_swift_checksum_method_nativeclient_complete() != 64078) {
+    if (uniffi_oncewire_swift_checksum_method_nativeclient_complete() != 19562) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_oncewire_swift_checksum_method_nativeclient_era() != 22721) {
@@ -5587,16 +5592,16 @@ private let initializationResult: InitializationResult = {
     if (uniffi_oncewire_swift_checksum_method_nativeclient_is_closed() != 51822) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_oncewire_swift_checksum_method_nativeclient_list_prompts() != 2416) {
+    if (uniffi_oncewire_swift_checksum_method_nativeclient_list_prompts() != 1554) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_oncewire_swift_checksum_method_nativeclient_list_resource_templates() != 48799) {
+    if (uniffi_oncewire_swift_checksum_method_nativeclient_list_resource_templates() != 33946) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_oncewire_swift_checksum_method_nativeclient_list_resources() != 33572) {
+    if (uniffi_oncewire_swift_checksum_method_nativeclient_list_resources() != 63000) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_oncewire_swift_checksum_method_nativeclient_list_tools() != 36381) {
+    if (uniffi_oncewire_swift_checksum_method_nativeclient_list_tools() != 37466) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_oncewire_swift_checksum_method_nativeclient_ping() != 53887) {
