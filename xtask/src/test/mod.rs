@@ -3,12 +3,16 @@
 //! A part whose toolchain is missing fails the whole command, since "all passed" must never mean "some were not run";
 //! whoever wants less says `--skip NAME`.
 
+mod node;
+mod python;
 mod rust;
 mod step;
+mod swift;
 mod tally;
 
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
@@ -99,7 +103,9 @@ pub(crate) fn run(options: &Options) -> Result<bool> {
     for target in &chosen {
         let steps = match target {
             Target::Rust => rust::steps(&root),
-            other => bail!("{other}: {} is in the tree, but `cargo xtask test` has no runner for it", other.folder()),
+            Target::Python => python::steps(&root)?,
+            Target::Node => node::steps(&root)?,
+            Target::Swift => swift::steps(&root)?,
         };
         for step in steps {
             let name = format!("{target}: {}", step.title);
@@ -135,9 +141,23 @@ fn choose(options: &Options, root: &Path) -> Result<Vec<Target>> {
 fn check_toolchain(target: Target) -> Result<()> {
     match target {
         Target::Rust => rust::check_toolchain(),
-        // Their runners come with their folders; `run` says so when it meets one.
-        Target::Python | Target::Node | Target::Swift => Ok(()),
+        Target::Python => python::check_toolchain(),
+        Target::Node => node::check_toolchain(),
+        Target::Swift => swift::check_toolchain(),
     }
+}
+
+/// Builds the fault server, which the tests of every language start; and where it is then.
+fn fault_server(root: &Path) -> Result<(Command, PathBuf)> {
+    let build = rust::cargo(root, &["build", "-p", "oncewire-tests", "--bin", "fault-server"]);
+    let name = format!("fault-server{}", std::env::consts::EXE_SUFFIX);
+    Ok((build, workspace::target()?.join("debug").join(name)))
+}
+
+/// Does this program start, and end well?
+fn quiet_success(command: &mut Command) -> bool {
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.status().is_ok_and(|status| status.success())
 }
 
 /// Prints the table and the closing line; true if all went well.
@@ -169,7 +189,7 @@ mod tests {
         Options { targets: targets.to_vec(), skip: skip.to_vec() }
     }
 
-    fn tree_with(folders: &[&str]) -> std::path::PathBuf {
+    fn tree_with(folders: &[&str]) -> PathBuf {
         let name = folders.join("+");
         let root = std::env::temp_dir().join(format!("xtask-choose-{}-{name}", std::process::id()));
         for folder in folders {

@@ -2,10 +2,11 @@
 //! which nextest does not run.
 
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use anyhow::{Context as _, Result, bail};
 
+use super::quiet_success;
 use super::step::Step;
 use crate::workspace;
 
@@ -25,28 +26,23 @@ pub(crate) fn check_toolchain() -> Result<()> {
 
 /// What to run, in order.
 pub(crate) fn steps(root: &Path) -> Vec<Step> {
-    let tests = if has_nextest() {
-        let arguments = ["nextest", "run", "--workspace", "--all-features", "--no-fail-fast"];
-        Step { title: "tests (cargo nextest)", command: cargo(root, &arguments), must_find_tests: true }
-    } else {
-        println!("cargo-nextest is not installed; cargo test runs the tests one binary after the other");
-        // Not --doc: the examples in the docs are a step of their own.
-        let arguments =
-            ["test", "--workspace", "--all-features", "--no-fail-fast", "--lib", "--bins", "--tests", "--examples"];
-        Step { title: "tests (cargo test)", command: cargo(root, &arguments), must_find_tests: true }
+    let step = |title, arguments: &[&str], must_find_tests| {
+        let command = cargo(root, &[arguments, &["--workspace", "--all-features", "--no-fail-fast"]].concat());
+        Step { title, preparations: Vec::new(), command, must_find_tests }
     };
-    let arguments = ["test", "--workspace", "--all-features", "--no-fail-fast", "--doc"];
-    let examples = Step { title: "examples in the docs", command: cargo(root, &arguments), must_find_tests: false };
-    vec![tests, examples]
+    if quiet_success(Command::new(workspace::cargo()).args(["nextest", "--version"])) {
+        vec![
+            step("tests (cargo nextest)", &["nextest", "run"], true),
+            step("examples in the docs (cargo test --doc)", &["test", "--doc"], false),
+        ]
+    } else {
+        println!("cargo-nextest is not installed: cargo test runs the tests, one binary after the other");
+        vec![step("tests and examples in the docs (cargo test)", &["test"], true)]
+    }
 }
 
-fn has_nextest() -> bool {
-    let mut command = Command::new(workspace::cargo());
-    command.args(["nextest", "--version"]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    command.status().is_ok_and(|status| status.success())
-}
-
-fn cargo(root: &Path, arguments: &[&str]) -> Command {
+/// A cargo command in the workspace.
+pub(crate) fn cargo(root: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(workspace::cargo());
     command.current_dir(root).args(arguments);
     // The summary is read from the output; a fixed shape of it is easier to read, also for people in a log.

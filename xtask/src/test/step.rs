@@ -5,7 +5,8 @@
 
 use std::fmt;
 use std::io::{BufRead as _, BufReader, Read, Write as _};
-use std::process::{Command, Stdio};
+use std::path::Path;
+use std::process::{Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
@@ -15,6 +16,8 @@ use super::tally::{Tally, read_summaries};
 #[derive(Debug)]
 pub(crate) struct Step {
     pub(crate) title: &'static str,
+    /// What it needs first, in order; if one of these fails, the runner is not started.
+    pub(crate) preparations: Vec<Command>,
     pub(crate) command: Command,
     /// Is it wrong if the runner found no test?
     pub(crate) must_find_tests: bool,
@@ -55,28 +58,50 @@ impl fmt::Display for Outcome {
 
 impl Step {
     /// Runs it to its end.
-    pub(crate) fn run(mut self) -> Outcome {
-        let spawned = self.command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
-        let mut child = match spawned {
-            Ok(child) => child,
-            Err(error) => {
-                return broken(Tally::default(), format!("cannot start {:?}: {error}", self.command.get_program()));
+    pub(crate) fn run(self) -> Outcome {
+        for preparation in self.preparations {
+            let words = in_words(&preparation);
+            println!("--> {words}");
+            match pass_through(preparation) {
+                Ok((_, status)) if status.success() => {}
+                Ok((_, status)) => return broken(Tally::default(), format!("{words}: {status}")),
+                Err(problem) => return broken(Tally::default(), problem),
             }
-        };
-        let lines = Arc::new(Mutex::new(Vec::new()));
-        let out = child.stdout.take().map(|pipe| pass_on(pipe, Arc::clone(&lines)));
-        let err = child.stderr.take().map(|pipe| pass_on(pipe, Arc::clone(&lines)));
-        let status = child.wait();
-        for thread in [out, err].into_iter().flatten() {
-            // The threads end with the pipes and cannot panic.
-            let _ = thread.join();
         }
-        let lines = lines.lock().unwrap_or_else(PoisonError::into_inner);
-        match status {
-            Ok(status) => judge(&lines, status.success(), &status.to_string(), self.must_find_tests),
-            Err(error) => broken(Tally::default(), format!("cannot wait for the runner: {error}")),
+        println!("--> {}", in_words(&self.command));
+        match pass_through(self.command) {
+            Ok((lines, status)) => judge(&lines, status.success(), &status.to_string(), self.must_find_tests),
+            Err(problem) => broken(Tally::default(), problem),
         }
     }
+}
+
+/// A command as a person would write it, without the folders of its program.
+fn in_words(command: &Command) -> String {
+    let program = Path::new(command.get_program());
+    let mut words = program.file_name().unwrap_or(program.as_os_str()).to_string_lossy().into_owned();
+    for argument in command.get_args() {
+        words.push(' ');
+        words.push_str(&argument.to_string_lossy());
+    }
+    words
+}
+
+/// Runs a command to its end, with its output passed on; gives back the lines.
+fn pass_through(mut command: Command) -> Result<(Vec<String>, ExitStatus), String> {
+    let program = in_words(&command);
+    let spawned = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+    let mut child = spawned.map_err(|error| format!("cannot start {program}: {error}"))?;
+    let lines = Arc::new(Mutex::new(Vec::new()));
+    let out = child.stdout.take().map(|pipe| pass_on(pipe, Arc::clone(&lines)));
+    let err = child.stderr.take().map(|pipe| pass_on(pipe, Arc::clone(&lines)));
+    let status = child.wait().map_err(|error| format!("cannot wait for {program}: {error}"))?;
+    for thread in [out, err].into_iter().flatten() {
+        // The threads end with the pipes and cannot panic.
+        let _ = thread.join();
+    }
+    let lines = std::mem::take(&mut *lines.lock().unwrap_or_else(PoisonError::into_inner));
+    Ok((lines, status))
 }
 
 /// Does the summary agree with the exit code?
@@ -144,10 +169,20 @@ mod tests {
     }
 
     #[test]
+    fn a_preparation_that_fails_is_a_failure_and_the_runner_is_not_started() {
+        let mut command = Command::new("sh");
+        command.arg("-c").arg("echo 'test result: ok. 2 passed; 0 failed;'");
+        let step = Step { title: "sh", preparations: vec![Command::new("false")], command, must_find_tests: true };
+        let outcome = step.run();
+        assert_eq!(outcome.tally(), Tally { passed: 0, failed: 1, skipped: 0 });
+        assert!(outcome.to_string().contains("false"), "{outcome}");
+    }
+
+    #[test]
     fn output_is_read_from_both_pipes() {
         let mut command = Command::new("sh");
         command.arg("-c").arg("echo 'test result: ok. 2 passed; 0 failed; 1 ignored;' >&2; echo 'test result: ok. 3 passed; 0 failed; 0 ignored;'");
-        let outcome = Step { title: "sh", command, must_find_tests: true }.run();
+        let outcome = Step { title: "sh", preparations: Vec::new(), command, must_find_tests: true }.run();
         assert_eq!(outcome, Outcome::Ran(Tally { passed: 5, failed: 0, skipped: 1 }));
     }
 }

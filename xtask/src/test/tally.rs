@@ -1,5 +1,13 @@
-//! How many tests passed and failed, read from the closing lines of the runners: nextest's `Summary [..] 3 tests run: ..` and the
-//! `test result: ..` of cargo test.
+//! How many tests passed and failed, read from the closing lines of the runners:
+//!
+//! | runner | line |
+//! | --- | --- |
+//! | cargo nextest | `Summary [   0.035s] 3 tests run: 3 passed, 0 skipped` |
+//! | cargo test | `test result: ok. 3 passed; 0 failed; 0 ignored; ..` |
+//! | pytest | `===== 3 passed, 1 skipped in 0.12s =====` |
+//! | node --test | `# pass 3`, `# fail 0`, .., or the same after `ℹ` |
+//! | swift test, XCTest | `Executed 3 tests, with 0 failures (0 unexpected) in ..`, once for each suite; the last is the sum |
+//! | swift test, Swift Testing | `✔ Test run with 3 tests in 1 suite passed after ..` |
 
 use std::fmt;
 use std::ops::Add;
@@ -36,15 +44,25 @@ impl fmt::Display for Tally {
 
 /// The sum of all closing lines; `None` if there is none.
 pub(crate) fn read_summaries(lines: &[String]) -> Option<Tally> {
-    lines.iter().filter_map(|line| read_summary(line)).reduce(Add::add)
+    let lines: Vec<String> = lines.iter().map(|line| without_colours(line)).collect();
+    let once = lines.iter().filter_map(|line| read_summary(line)).reduce(Add::add);
+    // XCTest counts each suite, and then all of them once more.
+    let xctest = lines.iter().filter_map(|line| read_xctest(line)).next_back();
+    let swift_testing = lines.iter().filter_map(|line| read_swift_testing(line)).next_back();
+    [once, xctest, swift_testing].into_iter().flatten().reduce(Add::add)
 }
 
 fn read_summary(line: &str) -> Option<Tally> {
-    let line = without_colours(line);
     let line = line.trim();
     if let Some(rest) = line.strip_prefix("test result: ") {
         let (_verdict, counts) = rest.split_once(". ")?;
         return Some(read_counts(counts, ';'));
+    }
+    if let Some(count) = line.strip_prefix("# ").or_else(|| line.strip_prefix("ℹ ")) {
+        return read_node(count);
+    }
+    if line.starts_with('=') && line.ends_with('=') {
+        return read_pytest(line.trim_matches(['=', ' ']));
     }
     let rest = line.strip_prefix("Summary [")?;
     let (_, rest) = rest.split_once(']')?;
@@ -59,6 +77,46 @@ fn read_summary(line: &str) -> Option<Tally> {
     Some(tally)
 }
 
+/// Reads `pass 3` and its kin; `tests 3`, their sum, and the rest say nothing new.
+fn read_node(line: &str) -> Option<Tally> {
+    let (word, count) = line.split_once(' ')?;
+    let count = count.parse().ok()?;
+    match word {
+        "pass" => Some(Tally { passed: count, ..Tally::default() }),
+        "fail" | "cancelled" => Some(Tally { failed: count, ..Tally::default() }),
+        "skipped" | "todo" => Some(Tally { skipped: count, ..Tally::default() }),
+        _ => None,
+    }
+}
+
+/// Reads `3 passed, 1 skipped in 0.12s`; other rulers of pytest have no such end.
+fn read_pytest(line: &str) -> Option<Tally> {
+    let (counts, elapsed) = line.rsplit_once(" in ")?;
+    elapsed.starts_with(|c: char| c.is_ascii_digit()).then(|| read_counts(counts, ','))
+}
+
+/// Reads `Executed 3 tests, with 1 test skipped and 0 failures (0 unexpected) in ..`.
+fn read_xctest(line: &str) -> Option<Tally> {
+    let (executed, rest) = line.trim().strip_prefix("Executed ")?.split_once(" test")?;
+    let executed: u64 = executed.parse().ok()?;
+    let count_before = |word: &str| {
+        let (before, _) = rest.split_once(word)?;
+        before.split_whitespace().next_back()?.parse().ok()
+    };
+    let failed: u64 = count_before(" failure")?;
+    let skipped: u64 = count_before(" test skipped").or_else(|| count_before(" tests skipped")).unwrap_or(0);
+    Some(Tally { passed: executed.saturating_sub(failed + skipped), failed, skipped })
+}
+
+/// Reads `Test run with 3 tests in 1 suite passed after ..` or `.. failed after 0.1 seconds with 2 issues.`: how many tests had an issue
+/// is not told, so a failed run counts as one failure.
+fn read_swift_testing(line: &str) -> Option<Tally> {
+    let (_, rest) = line.split_once("Test run with ")?;
+    let ran: u64 = rest.split_whitespace().next()?.parse().ok()?;
+    let failed = u64::from(rest.contains(" failed after "));
+    Some(Tally { passed: ran.saturating_sub(failed), failed, skipped: 0 })
+}
+
 /// Reads `3 passed (1 slow), 1 failed, 1 timed out, 0 skipped` and the like.
 fn read_counts(counts: &str, separator: char) -> Tally {
     let mut tally = Tally::default();
@@ -68,8 +126,8 @@ fn read_counts(counts: &str, separator: char) -> Tally {
         match words.next() {
             Some("passed") => tally.passed += count,
             // "failed", "timed out", "exec failed"
-            Some("failed" | "timed" | "exec") => tally.failed += count,
-            Some("skipped" | "ignored") => tally.skipped += count,
+            Some("failed" | "timed" | "exec" | "error" | "errors" | "xpassed") => tally.failed += count,
+            Some("skipped" | "ignored" | "xfailed") => tally.skipped += count,
             _ => {}
         }
     }
@@ -103,12 +161,42 @@ mod tests {
             ),
             tally(5, 4, 0)
         );
-        assert_eq!(
-            read_summary(
-                "\u{1b}[32;1m     Summary\u{1b}[0m [   0.035s] \u{1b}[1m1\u{1b}[0m test run: \u{1b}[1m1\u{1b}[0m passed, 0 skipped"
-            ),
-            tally(1, 0, 0)
-        );
+    }
+
+    #[test]
+    fn colours_do_not_hide_a_closing_line() {
+        let line = "\u{1b}[32;1m     Summary\u{1b}[0m [   0.035s] \u{1b}[1m1\u{1b}[0m test run: \u{1b}[1m1\u{1b}[0m passed, 0 skipped";
+        assert_eq!(read_summaries(&[line.to_owned()]), tally(1, 0, 0));
+    }
+
+    #[test]
+    fn the_closing_line_of_pytest_is_read() {
+        assert_eq!(read_summary("======= 1 failed, 3 passed, 1 skipped, 2 errors in 0.12s ======="), tally(3, 3, 1));
+        assert_eq!(read_summary("===== 40 passed in 65.31s (0:01:05) ====="), tally(40, 0, 0));
+        assert_eq!(read_summary("======= test session starts ======="), None);
+        assert_eq!(read_summary("======= no tests ran in 0.01s ======="), tally(0, 0, 0));
+    }
+
+    #[test]
+    fn the_closing_lines_of_node_add_up() {
+        for mark in ["#", "ℹ"] {
+            let lines =
+                ["tests 7", "suites 1", "pass 4", "fail 1", "cancelled 1", "skipped 1", "todo 0", "duration_ms 12"];
+            let lines = lines.map(|line| format!("{mark} {line}"));
+            assert_eq!(read_summaries(&lines), tally(4, 2, 1));
+        }
+    }
+
+    #[test]
+    fn the_last_closing_line_of_xctest_is_the_sum_and_swift_testing_has_its_own() {
+        let lines = [
+            "\t Executed 2 tests, with 0 failures (0 unexpected) in 0.004 (0.004) seconds",
+            "\t Executed 5 tests, with 1 test skipped and 1 failure (0 unexpected) in 0.004 (0.004) seconds",
+            "✔ Test run with 3 tests in 1 suite passed after 0.001 seconds.",
+        ];
+        assert_eq!(read_summaries(&lines.map(str::to_owned)), tally(6, 1, 1));
+        let failed = "✘ Test run with 3 tests in 1 suite failed after 0.001 seconds with 2 issues.";
+        assert_eq!(read_summaries(&[failed.to_owned()]), tally(2, 1, 0));
     }
 
     #[test]

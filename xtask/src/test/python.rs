@@ -1,0 +1,57 @@
+//! The Python part: a virtual environment of its own, the extension built by maturin into the source tree, then pytest.
+
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context as _, Result, bail};
+
+use super::step::Step;
+use super::{fault_server, quiet_success};
+use crate::peers::install::python_of;
+use crate::workspace;
+
+/// The group of `pyproject.toml` that holds what the tests need.
+const GROUP: &str = "test";
+/// Groups are read by pip from this version on.
+const PIP: &str = "pip>=25.1";
+
+/// Is there a Python that the package promises to run on, with what makes virtual environments?
+pub(crate) fn check_toolchain() -> Result<()> {
+    let asks = "import ensurepip, sys, venv; sys.exit(sys.version_info < (3, 10))";
+    if !quiet_success(Command::new("python3").args(["-c", asks])) {
+        bail!("python3 (3.10 or newer, with venv and ensurepip) is not on the path");
+    }
+    Ok(())
+}
+
+/// What to run.
+pub(crate) fn steps(root: &Path) -> Result<Vec<Step>> {
+    let folder = root.join("bindings-python");
+    let environment = workspace::target()?.join("test-python");
+    let python = python_of(&environment);
+    let scripts = python.parent().context("the interpreter is in no folder")?.to_owned();
+    let inside = |arguments: &[&str]| {
+        let mut command = Command::new(&python);
+        command.current_dir(&folder).args(arguments).env("VIRTUAL_ENV", &environment);
+        command
+    };
+    let mut preparations = Vec::new();
+    if !python.is_file() {
+        let mut make = Command::new("python3");
+        make.args(["-m", "venv"]).arg(&environment);
+        preparations.push(make);
+    }
+    let pip = ["-m", "pip", "install", "--quiet", "--no-input", "--disable-pip-version-check"];
+    preparations.push(inside(&[&pip[..], &[PIP]].concat()));
+    preparations.push(inside(&[&pip[..], &["--group", GROUP]].concat()));
+    let mut develop = Command::new(scripts.join("maturin"));
+    preparations.push({
+        develop.current_dir(&folder).arg("develop").env("VIRTUAL_ENV", &environment);
+        develop
+    });
+    let (build, server) = fault_server(root)?;
+    preparations.push(build);
+    let mut command = inside(&["-m", "pytest", "--color=no"]);
+    command.env("ONCEWIRE_FAULT_SERVER", server);
+    Ok(vec![Step { title: "pytest", preparations, command, must_find_tests: true }])
+}
