@@ -22,8 +22,8 @@ export { AnsweredError, FailureError, MayHaveExecutedError, NotExecutedError, On
 export type { Event, EventName } from "./events.js";
 export { EventStream } from "./events.js";
 export type {
-  CallDefaults,
   Callbacks,
+  CallDefaults,
   CallOptions,
   ConnectOptions,
   HandlerExtra,

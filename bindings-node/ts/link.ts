@@ -7,6 +7,7 @@
 
 import { AsyncResource } from "node:async_hooks";
 
+import { onAbort } from "./abort.js";
 import { camelCase } from "./camel-case.js";
 import type { Event } from "./events.js";
 import { MessageKind } from "./messages.js";
@@ -23,6 +24,8 @@ interface Waiting {
   resolve(outcome: Outcome): void;
   reject(reason: unknown): void;
   readonly onprogress: ((progress: Progress) => unknown) | undefined;
+  /** Stops listening to the signal. */
+  readonly deaf: (() => void) | undefined;
 }
 
 /** What goes along with a call on this side. */
@@ -60,9 +63,7 @@ export class Link {
 
   /** Starts a call and waits for its outcome, or for the signal, whose own reason is thrown. */
   call(start: (id: number) => void, { signal, onprogress }: Side = {}): Promise<Outcome> {
-    // Node would keep the listener of a signal that never fires.
-    let onAbort: (() => void) | undefined;
-    const outcome = new Promise<Outcome>((resolve, reject) => {
+    return new Promise<Outcome>((resolve, reject) => {
       signal?.throwIfAborted();
       this.#calls = (this.#calls + 1) >>> 0;
       const id = this.#calls;
@@ -70,20 +71,10 @@ export class Link {
       this.#wait(id, {
         resolve,
         reject,
+        // In the context of the caller, as if it were called from there.
         onprogress: onprogress === undefined ? undefined : AsyncResource.bind(onprogress),
+        deaf: signal === undefined ? undefined : onAbort(signal, () => this.#cancel(id, signal.reason)),
       });
-      if (signal !== undefined) {
-        onAbort = () => this.#cancel(id, signal.reason);
-        signal.addEventListener("abort", onAbort, { once: true });
-      }
-    });
-    if (signal === undefined) {
-      return outcome;
-    }
-    return outcome.finally(() => {
-      if (onAbort !== undefined) {
-        signal.removeEventListener("abort", onAbort);
-      }
     });
   }
 
@@ -107,9 +98,13 @@ export class Link {
 
   #take(id: number): Waiting | undefined {
     const waiting = this.#waiting.get(id);
-    if (waiting !== undefined && this.#waiting.delete(id) && this.#waiting.size === 0) {
-      busy.delete(this);
-      this.native.hold(false);
+    if (waiting !== undefined) {
+      waiting.deaf?.();
+      this.#waiting.delete(id);
+      if (this.#waiting.size === 0) {
+        busy.delete(this);
+        this.native.hold(false);
+      }
     }
     return waiting;
   }

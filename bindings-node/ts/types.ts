@@ -177,15 +177,7 @@ export interface ServerCapabilities {
   [member: string]: unknown;
 }
 
-export type LoggingLevel =
-  | "debug"
-  | "info"
-  | "notice"
-  | "warning"
-  | "error"
-  | "critical"
-  | "alert"
-  | "emergency";
+export type LoggingLevel = "debug" | "info" | "notice" | "warning" | "error" | "critical" | "alert" | "emergency";
 
 /** The params of `sampling/createMessage`. */
 export interface CreateMessageRequestParams extends Extensible {

@@ -4,13 +4,7 @@
 export type Execution = "not_executed" | "may_have_executed" | "answered";
 
 /** Why `not_executed` is certain. */
-export type Proof =
-  | "never_sent"
-  | "session_rejected"
-  | "unauthorized"
-  | "refused_stream"
-  | "rejected"
-  | "rate_limited";
+export type Proof = "never_sent" | "session_rejected" | "unauthorized" | "refused_stream" | "rejected" | "rate_limited";
 
 /** What went wrong. */
 export type Kind =

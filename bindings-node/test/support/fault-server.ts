@@ -11,11 +11,19 @@ export const packageRoot = join(__dirname, "..", "..", "..");
 export type Control = string | Record<string, unknown>;
 
 export interface Ledger {
-  arrivals: { method: string; rpc: string | null; name: string | null; session: string | null; body: unknown }[];
-  executions: { name: string }[];
-  sessions: { id: string; state?: string }[];
+  arrivals: {
+    http: string;
+    rpc: string | null;
+    name: string | null;
+    session: string | null;
+    key: string | null;
+    traceparent: string | null;
+    progress_token: boolean;
+    params: Record<string, unknown>;
+  }[];
+  executions: { name: string; key: string | null }[];
+  sessions: { id: string }[];
   connections: { opened: number; open: number };
-  [table: string]: unknown;
 }
 
 /** Servers that were started together. */
@@ -50,7 +58,7 @@ export class Scenario {
   /** The arrivals with this method: of JSON-RPC, or of HTTP if it has none. */
   async count(method: string): Promise<number> {
     const { arrivals } = await this.ledger();
-    return arrivals.filter((arrival) => (arrival.rpc ?? arrival.method) === method).length;
+    return arrivals.filter((arrival) => (arrival.rpc ?? arrival.http) === method).length;
   }
 
   async executions(tool: string): Promise<number> {

@@ -1,16 +1,16 @@
 /** Runs one scenario vector: steps in, report out. It knows no rule; the judge does. */
 
+import { inspect } from "node:util";
 import {
+  AnsweredError,
   type Client,
   type ConnectOptions,
   connect,
   type Event,
-  NotExecutedError,
-  AnsweredError,
   MayHaveExecutedError,
+  NotExecutedError,
   OncewireError,
 } from "oncewire";
-import { inspect } from "node:util";
 import type { Control, FaultServer, Scenario, Vector } from "./fault-server.js";
 
 type Members = Record<string, unknown>;
@@ -33,9 +33,8 @@ export async function run(server: FaultServer, vector: Vector): Promise<string[]
   await using scenario = await server.vector(vector);
   const run = new Run(scenario, vector.client);
   await run.steps(vector.steps);
-  return (
-    await server.ask<{ failures: string[] }>("POST", `/scenarios/${scenario.id}/judge`, await run.report())
-  ).failures;
+  return (await server.ask<{ failures: string[] }>("POST", `/scenarios/${scenario.id}/judge`, await run.report()))
+    .failures;
 }
 
 class Run {
@@ -233,6 +232,9 @@ function camelCase(name: string): string {
 /** Events as the core writes them. */
 function snakeCase(event: Event): Members {
   return Object.fromEntries(
-    Object.entries(event).map(([name, value]) => [name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`), value]),
+    Object.entries(event).map(([name, value]) => [
+      name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
+      value,
+    ]),
   );
 }

@@ -1,0 +1,1 @@
+export { OncewireTransport } from "../dist/transport/index.js";
