@@ -17,11 +17,33 @@ mod logs;
 mod pending;
 mod state;
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use pyo3::exceptions::PyImportError;
 use pyo3::prelude::*;
+
+/// Which interpreter has the module: the address of its `sys`.
+static INTERPRETER: AtomicUsize = AtomicUsize::new(0);
+
+/// The runtime and its threads belong to one interpreter. From 3.12 on Python itself refuses the others, before that nobody does.
+fn one_interpreter(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let here = module.py().import("sys")?.as_ptr() as usize;
+    match INTERPRETER.compare_exchange(0, here, Ordering::AcqRel, Ordering::Acquire) {
+        Err(other) if other != here => Err(PyImportError::new_err("oncewire does not support subinterpreters")),
+        _ => Ok(()),
+    }
+}
 
 /// The module `oncewire._native`.
 #[pymodule(gil_used = true)]
 mod _native {
+    use pyo3::prelude::*;
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        crate::one_interpreter(module)
+    }
+
     #[pymodule_export]
     use crate::callbacks::Reply;
     #[pymodule_export]
