@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout};
 
 use super::attempt::Ended;
 use super::end::{Facts, Outcome};
@@ -136,12 +136,16 @@ impl Driver {
                     }
                 }
                 Decision::LookUpHints => {
-                    if let Ok(session) = self.core.sessions.acquire().await {
-                        self.looked_up = Some(session.generation);
-                        hints::look_up(&self.core, &session).await;
-                    } else {
-                        self.looked_up = Some(target);
-                    }
+                    let mut asked = target;
+                    let looking_up = async {
+                        if let Ok(session) = self.core.sessions.acquire().await {
+                            asked = session.generation;
+                            hints::look_up(&self.core, &session).await;
+                        }
+                    };
+                    // A suspect session is verified first; the bound holds for both, so that no caller waits for a ping that hangs.
+                    let _ = timeout(hints::LOOK_UP_PATIENCE, looking_up).await;
+                    self.looked_up = Some(asked);
                 }
                 // Resumes end before an outcome is made; see `resumed`.
                 Decision::Resume { .. } => return Err(self.surface(outcome)),

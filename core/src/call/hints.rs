@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use serde_json::json;
 use serde_json::value::RawValue;
-use tokio::time::timeout;
 
 use super::attempt::{Attempt, Ended, Patience};
 use crate::client::Core;
@@ -18,13 +17,13 @@ use crate::session::Session;
 use crate::transport::answer::{Answer, Position};
 use crate::transport::probe::Probe;
 
-/// How long a look-up may take.
+/// How long a look-up may take, the wait for its session included.
 pub(super) const LOOK_UP_PATIENCE: Duration = Duration::from_secs(2);
 
-/// Lists the tools on this session and records their hints.
+/// Lists the tools on this session and records their hints. The caller holds it to [`LOOK_UP_PATIENCE`].
 pub(crate) async fn look_up(core: &Core, session: &Arc<Session>) {
     let epoch = core.tools.epoch();
-    if let Ok(Some(tools)) = timeout(LOOK_UP_PATIENCE, list(core, session)).await {
+    if let Some(tools) = list(core, session).await {
         core.tools.record(session.generation, epoch, tools.iter().map(|tool| &**tool));
     }
 }

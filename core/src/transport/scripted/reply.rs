@@ -97,7 +97,8 @@ impl Reply {
     /// A pause.
     #[must_use]
     pub fn wait(self, duration: Duration) -> Self {
-        self.until(tokio::time::sleep(duration))
+        // The pause begins when the body is read up to here.
+        self.until(async move { tokio::time::sleep(duration).await })
     }
 
     /// A pause until the future completes. It is first polled when the body is read up to here.

@@ -1,0 +1,161 @@
+//! A session that may be gone is asked, once, before it is used again.
+
+use std::sync::Arc;
+
+use oncewire::transport::exchange::Cause;
+use oncewire::transport::scripted::{Reply, Scripted, Server};
+use oncewire::{Error, EventName, Execution, Kind, Recovery};
+use tokio::time::{Instant, sleep};
+
+use crate::support::{Log, NOTHING, builder, connect, failure, hang, milliseconds, scripted, seconds};
+
+/// The first raw request gets this answer, the rest is healthy. Nothing is known of it, so it is surfaced at once.
+fn answering(server: &Server, reply: fn(&oncewire::transport::scripted::Arrival) -> Reply) -> Arc<Scripted> {
+    scripted(server, move |arrival, nth| async move {
+        if arrival.method() == "ping" {
+            sleep(milliseconds(100)).await;
+        }
+        (arrival.method() == "custom" && nth == 0).then(|| Ok(reply(&arrival)))
+    })
+}
+
+async fn sixteen_reads(client: &oncewire::Client) {
+    let calls: Vec<_> = (0..16)
+        .map(|_| {
+            let client = client.clone();
+            tokio::spawn(async move { client.read_resource("mem://a").await })
+        })
+        .collect();
+    for call in calls {
+        call.await.unwrap().unwrap();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn after_a_suspicion_many_callers_cost_one_ping() {
+    let suspicions: [fn(&oncewire::transport::scripted::Arrival) -> Reply; 3] = [
+        |_| Reply::new(503),
+        |_| Reply::new(401),
+        |arrival| arrival.error(-32_000, "Session terminated: not found in store; session expired"),
+    ];
+    for (number, reply) in suspicions.into_iter().enumerate() {
+        let server = Server::new();
+        let exchange = answering(&server, reply);
+        let log = Log::default();
+        let client = builder(&exchange).on_event(log.observer()).connect().await.unwrap();
+        let error = client.request("custom", NOTHING).await.unwrap_err();
+        let expected = if number == 2 { Execution::Answered } else { Execution::MayHaveExecuted };
+        assert_eq!(error.execution(), expected, "suspicion {number}: {error}");
+        sixteen_reads(&client).await;
+        assert_eq!(exchange.ledger().count("ping"), 1, "suspicion {number}");
+        assert_eq!(exchange.ledger().count("initialize"), 1, "the session was alive");
+        assert_eq!(log.of(EventName::SessionSuspect).len(), 1);
+        assert_eq!(log.of(EventName::SessionLost).len(), 0);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_ping_that_is_refused_starts_one_recovery_and_no_call_fails() {
+    let server = Server::new();
+    let exchange = answering(&server, |_| Reply::new(503));
+    let client = connect(&exchange).await;
+    client.request("custom", NOTHING).await.unwrap_err();
+    server.forget_sessions();
+    sixteen_reads(&client).await;
+    assert_eq!(exchange.ledger().count("ping"), 1);
+    assert_eq!(exchange.ledger().count("initialize"), 2);
+    assert_eq!(exchange.ledger().count("resources/read"), 16, "none of them was sent on the lost session");
+    client.close().await;
+    let deletes = exchange.ledger().of("DELETE");
+    assert_eq!(deletes.len(), 1);
+    assert_eq!(deletes[0].session(), Some("session-2"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_ping_that_is_suspect_again_starts_a_recovery_and_the_old_session_is_deleted() {
+    let server = Server::new();
+    let exchange = scripted(&server, |arrival, _| async move {
+        let on_the_first = arrival.session() == Some("session-1");
+        (on_the_first && matches!(arrival.method(), "tools/call" | "ping")).then(|| Ok(Reply::new(503)))
+    });
+    let client = connect(&exchange).await;
+    client.call_tool("poke", NOTHING).await.unwrap_err();
+    client.call_tool("poke", NOTHING).await.unwrap();
+    assert_eq!((exchange.ledger().count("ping"), exchange.ledger().count("initialize")), (1, 2));
+    sleep(milliseconds(1)).await;
+    let deletes = exchange.ledger().of("DELETE");
+    assert_eq!(deletes.iter().map(|entry| entry.session()).collect::<Vec<_>>(), [Some("session-1")]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_ping_that_says_nothing_leaves_the_session_as_it_is() {
+    let server = Server::new();
+    let exchange = scripted(&server, |arrival, nth| async move {
+        match (arrival.method(), nth) {
+            ("tools/call", 0) => Some(Ok(Reply::new(503))),
+            ("ping", 0) => Some(Err(Cause::Reset)),
+            _ => None,
+        }
+    });
+    let client = connect(&exchange).await;
+    client.call_tool("poke", NOTHING).await.unwrap_err();
+    client.call_tool("poke", NOTHING).await.unwrap();
+    assert_eq!((exchange.ledger().count("ping"), exchange.ledger().count("initialize")), (1, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_ping_that_hangs_is_given_up_and_a_deadline_ends_the_wait_before() {
+    let server = Server::new();
+    let exchange = scripted(&server, |arrival, nth| async move {
+        match (arrival.method(), nth) {
+            ("tools/call", 0) => Some(Ok(Reply::new(503))),
+            ("ping", 0) => hang(&arrival).await,
+            _ => None,
+        }
+    });
+    let client = connect(&exchange).await;
+    let began = Instant::now();
+    let suspicion = failure(client.call_tool("poke", NOTHING).await);
+    assert_eq!((began.elapsed(), suspicion.http_status), (seconds(2), Some(503)), "a look-up of hints waits no longer");
+    let hasty = failure(client.call_tool("poke", NOTHING).timeout(seconds(1)).await);
+    assert_eq!((began.elapsed(), hasty.kind), (seconds(3), Kind::Timeout));
+    assert_eq!(hasty.execution, Execution::NotExecuted);
+    client.call_tool("poke", NOTHING).await.unwrap();
+    assert_eq!(began.elapsed(), seconds(30), "handshake_timeout");
+    client.close().await;
+    assert!(exchange.ledger().open().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_read_that_met_the_suspicion_itself_is_verified_and_resent() {
+    let server = Server::new();
+    let exchange = scripted(&server, {
+        let server = server.clone();
+        move |arrival, nth| {
+            let server = server.clone();
+            async move {
+                if arrival.method() == "resources/read" && nth == 0 {
+                    server.forget_sessions();
+                    return Some(Ok(Reply::new(503)));
+                }
+                None
+            }
+        }
+    });
+    let client = connect(&exchange).await;
+    client.read_resource("mem://a").await.unwrap();
+    assert_eq!((exchange.ledger().count("ping"), exchange.ledger().count("initialize")), (1, 2));
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_recovery_a_suspicion_that_is_right_still_reports_each_call() {
+    let server = Server::new();
+    let exchange = answering(&server, |_| Reply::new(503));
+    let client = builder(&exchange).recovery(Recovery::Off).connect().await.unwrap();
+    client.request("custom", NOTHING).await.unwrap_err();
+    server.forget_sessions();
+    let error = client.call_tool("poke", NOTHING).await.unwrap_err();
+    assert!(matches!(error, Error::NotExecuted(_)), "{error}");
+    assert_eq!(error.kind(), Kind::SessionLost);
+    assert_eq!(exchange.ledger().count("initialize"), 1);
+}
