@@ -1,17 +1,17 @@
 //! Cases under paused time, over the scripted exchange: what a clock, a bound or a race decides, one concern a file.
 
 mod clocks;
-//mod close;
-//mod dropped;
-//mod handlers;
+mod close;
+mod dropped;
+mod handlers;
 mod handshake;
 mod hints;
 mod limits;
 mod listener;
 mod paging;
 mod recovery;
-//mod resume;
+mod resume;
 mod retries;
 mod support;
-//mod tokens;
+mod tokens;
 mod verify;

@@ -1,0 +1,212 @@
+//! The caller's token: asked for once, however many calls saw it refused.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use oncewire::transport::scripted::{Reply, Scripted, Server};
+use oncewire::{ClientBuilder, Execution, Kind, Proof};
+use tokio::time::{Instant, sleep};
+
+use crate::support::{Log, NOTHING, builder, failure, milliseconds, scripted, seconds};
+
+/// A server that takes only the token of this number, once it is told to, and a client whose provider hands out `token-1`, `token-2`, …
+struct Guarded {
+    exchange: Arc<Scripted>,
+    accepted: Arc<AtomicUsize>,
+    asked: Arc<AtomicUsize>,
+}
+
+impl Guarded {
+    fn new(server: &Server) -> Self {
+        let accepted = Arc::new(AtomicUsize::new(1));
+        let exchange = scripted(server, {
+            let accepted = Arc::clone(&accepted);
+            move |arrival, _| {
+                let right = format!("Bearer token-{}", accepted.load(Ordering::Relaxed));
+                async move {
+                    let refused = arrival.header("authorization") != Some(&*right);
+                    refused.then(|| Ok(Reply::new(401).header("www-authenticate", "Bearer")))
+                }
+            }
+        });
+        Self { exchange, accepted, asked: Arc::default() }
+    }
+
+    fn builder(&self) -> ClientBuilder {
+        let asked = Arc::clone(&self.asked);
+        builder(&self.exchange).token_provider(move |_| {
+            let number = asked.fetch_add(1, Ordering::Relaxed) + 1;
+            async move {
+                sleep(milliseconds(50)).await;
+                Ok(format!("token-{number}"))
+            }
+        })
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn eight_calls_that_saw_the_refusal_cost_one_new_token() {
+    let server = Server::new();
+    let guarded = Guarded::new(&server);
+    let client = guarded.builder().connect().await.unwrap();
+    guarded.accepted.store(2, Ordering::Relaxed);
+    let calls: Vec<_> = (0..8)
+        .map(|_| {
+            let client = client.clone();
+            tokio::spawn(async move { client.call_tool("poke", NOTHING).await })
+        })
+        .collect();
+    for call in calls {
+        call.await.unwrap().unwrap();
+    }
+    assert_eq!(guarded.asked.load(Ordering::Relaxed), 2);
+    assert_eq!((server.executed("poke"), guarded.exchange.ledger().count("tools/call")), (8, 16));
+    assert_eq!(guarded.exchange.ledger().count("initialize"), 1);
+    client.close().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_second_token_that_is_refused_too_is_one_typed_error_for_each_call() {
+    let server = Server::new();
+    let guarded = Guarded::new(&server);
+    let client = guarded.builder().connect().await.unwrap();
+    guarded.accepted.store(99, Ordering::Relaxed);
+    let failure = failure(client.call_tool("poke", NOTHING).await);
+    assert_eq!((failure.kind, failure.execution), (Kind::Auth, Execution::NotExecuted));
+    assert_eq!((failure.proof, failure.attempts.len()), (Some(Proof::Unauthorized), 2));
+    assert_eq!(guarded.asked.load(Ordering::Relaxed), 2);
+    assert_eq!(guarded.exchange.ledger().count("initialize"), 1);
+    assert!(!format!("{failure:?}").contains("token-"), "no secret in an error");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_token_that_was_refused_is_handed_to_the_provider() {
+    let server = Server::new();
+    let guarded = Guarded::new(&server);
+    let seen: Arc<std::sync::Mutex<Vec<Option<String>>>> = Arc::default();
+    let client = builder(&guarded.exchange)
+        .token_provider({
+            let seen = Arc::clone(&seen);
+            move |refused| {
+                let mut seen = seen.lock().unwrap();
+                seen.push(refused);
+                let token = format!("token-{}", seen.len());
+                async move { Ok(token) }
+            }
+        })
+        .connect()
+        .await
+        .unwrap();
+    guarded.accepted.store(2, Ordering::Relaxed);
+    client.call_tool("poke", NOTHING).await.unwrap();
+    assert_eq!(*seen.lock().unwrap(), [None, Some("token-1".to_owned())]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_provider_that_hangs_is_given_thirty_seconds_and_the_next_call_asks_again() {
+    let server = Server::new();
+    let guarded = Guarded::new(&server);
+    let asked = Arc::new(AtomicUsize::new(0));
+    let client = builder(&guarded.exchange)
+        .token_provider({
+            let asked = Arc::clone(&asked);
+            move |_| {
+                let number = asked.fetch_add(1, Ordering::Relaxed) + 1;
+                async move {
+                    if number == 2 {
+                        std::future::pending::<()>().await;
+                    }
+                    Ok(if number == 1 { "token-1".to_owned() } else { "token-2".to_owned() })
+                }
+            }
+        })
+        .connect()
+        .await
+        .unwrap();
+    guarded.accepted.store(2, Ordering::Relaxed);
+    let began = Instant::now();
+    let slow = failure(client.call_tool("poke", NOTHING).await);
+    assert_eq!(began.elapsed(), seconds(30));
+    assert_eq!((slow.kind, slow.proof), (Kind::Auth, Some(Proof::Unauthorized)));
+    assert!(slow.reason.contains("no token within 30 s"), "{}", slow.reason);
+    client.call_tool("poke", NOTHING).await.unwrap();
+    assert_eq!(asked.load(Ordering::Relaxed), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_provider_that_fails_fails_the_call_and_says_why() {
+    let server = Server::new();
+    let guarded = Guarded::new(&server);
+    let asked = Arc::new(AtomicUsize::new(0));
+    let client = builder(&guarded.exchange)
+        .token_provider({
+            let asked = Arc::clone(&asked);
+            move |_| {
+                let number = asked.fetch_add(1, Ordering::Relaxed);
+                async move { if number == 0 { Ok("token-1".to_owned()) } else { Err("the keychain is locked".into()) } }
+            }
+        })
+        .connect()
+        .await
+        .unwrap();
+    guarded.accepted.store(2, Ordering::Relaxed);
+    let failure = failure(client.call_tool("poke", NOTHING).await);
+    assert_eq!((failure.kind, failure.execution), (Kind::Auth, Execution::NotExecuted));
+    assert!(failure.reason.contains("the keychain is locked"), "{}", failure.reason);
+    assert_eq!(failure.attempts.len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_token_is_renewed_in_a_recovery_too() {
+    let server = Server::new();
+    let guarded = Guarded::new(&server);
+    let log = Log::default();
+    let client = guarded.builder().on_event(log.observer()).connect().await.unwrap();
+    // The new process knows neither the session nor the token.
+    server.forget_sessions();
+    guarded.accepted.store(2, Ordering::Relaxed);
+    let calls: Vec<_> = (0..8)
+        .map(|_| {
+            let client = client.clone();
+            tokio::spawn(async move { client.call_tool("poke", NOTHING).await })
+        })
+        .collect();
+    for call in calls {
+        call.await.unwrap().unwrap();
+    }
+    assert_eq!(guarded.asked.load(Ordering::Relaxed), 2);
+    assert_eq!(server.executed("poke"), 8);
+    assert_eq!(server.sessions().len(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_caller_that_leaves_does_not_stop_the_asking() {
+    let server = Server::new();
+    let guarded = Guarded::new(&server);
+    let client = guarded.builder().connect().await.unwrap();
+    guarded.accepted.store(2, Ordering::Relaxed);
+    let one = tokio::spawn({
+        let client = client.clone();
+        async move { client.call_tool("poke", NOTHING).await }
+    });
+    sleep(milliseconds(10)).await;
+    let two = tokio::spawn({
+        let client = client.clone();
+        async move { client.call_tool("poke", NOTHING).await }
+    });
+    sleep(milliseconds(10)).await;
+    one.abort();
+    two.await.unwrap().unwrap();
+    assert_eq!((guarded.asked.load(Ordering::Relaxed), server.executed("poke")), (2, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_a_provider_a_refusal_surfaces() {
+    let server = Server::new();
+    let exchange = scripted(&server, |arrival, _| async move {
+        (arrival.method() == "tools/call").then(|| Ok(Reply::new(401).header("www-authenticate", "Bearer")))
+    });
+    let client = builder(&exchange).connect().await.unwrap();
+    let failure = failure(client.call_tool("poke", NOTHING).await);
+    assert_eq!((failure.kind, failure.proof, failure.attempts.len()), (Kind::Auth, Some(Proof::Unauthorized), 1));
+}
