@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::script::Shape;
-use super::wire::Cut;
+use super::wire::{Cut, H2Error, LastStream};
 
 /// One act.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -91,6 +91,12 @@ pub enum Action {
     HalfClose,
     /// Nothing more, until the client closes the connection or the server goes down.
     Hold,
+
+    // HTTP/2 only.
+    /// RST_STREAM: this exchange ends, the connection lives on.
+    ResetStream(H2Error),
+    /// GOAWAY, and go on.
+    GoAway(GoAway),
 
     // How bytes go out from here on.
     /// Every write in pieces of this size, head and framing included.
@@ -305,6 +311,17 @@ pub struct Redirect {
     pub status: u16,
     /// `Location`.
     pub to: String,
+}
+
+/// A GOAWAY.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GoAway {
+    /// Up to which stream the server says that it may have processed requests.
+    pub last: LastStream,
+    /// Why.
+    #[serde(default)]
+    pub error: H2Error,
 }
 
 /// A body that ends too early.

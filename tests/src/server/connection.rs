@@ -1,4 +1,4 @@
-//! One connection: requests in, in order, each served to its end before the next.
+//! One connection. HTTP/1.1: requests in, in order, each served to its end before the next. HTTP/2 is known by its preface.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,6 +9,7 @@ use tokio::sync::{mpsc, watch};
 
 use super::exchange::{Flow, serve};
 use super::http1::{Http1, Reader};
+use super::http2;
 use super::state::State;
 use super::wire::Cut;
 
@@ -18,6 +19,19 @@ pub(crate) async fn run(state: Arc<State>, stream: TcpStream) {
     let connection = state.connection_opened();
     let _counted = Counted(Arc::clone(&state));
     let mut cuts = state.cut.subscribe();
+    let idle = state.options().idle_close_ms.map(Duration::from_millis);
+    let is_http2 = tokio::select! {
+        is_http2 = http2::begins(&stream) => is_http2.unwrap_or(false),
+        () = pause(idle) => return,
+        _ = cuts.changed() => {
+            end(&stream, cuts.borrow().1);
+            return;
+        }
+    };
+    if is_http2 {
+        // Boxed: most connections are not of this kind, and the future is large.
+        return Box::pin(http2::run(&state, connection, stream, cuts)).await;
+    }
     let (read, write) = stream.into_split();
     let (gone, is_gone) = watch::channel(false);
     let (requests, mut arrived) = mpsc::channel(16);
@@ -38,13 +52,12 @@ pub(crate) async fn run(state: Arc<State>, stream: TcpStream) {
     };
     let mut reading = AbortOnDrop(reading);
     let mut wire = Http1::new(write, is_gone);
-    let idle = state.options().idle_close_ms.map(Duration::from_millis);
     let how = loop {
         let flow = tokio::select! {
             flow = async {
-                let request = match idle {
-                    None => arrived.recv().await,
-                    Some(idle) => tokio::time::timeout(idle, arrived.recv()).await.ok().flatten(),
+                let request = tokio::select! {
+                    request = arrived.recv() => request,
+                    () = pause(idle) => None,
                 };
                 let Some(request) = request else { return Flow::End(Cut::Close) };
                 wire.next_response();
@@ -57,16 +70,29 @@ pub(crate) async fn run(state: Arc<State>, stream: TcpStream) {
             break how;
         }
     };
-    let _ = SockRef::from(wire.stream().as_ref()).set_linger(match how {
-        // RFC 9293 section 3.10.4: a close with data pending or with no lingering is an abort.
-        Cut::Reset => Some(Duration::ZERO),
-        Cut::Close => None,
-    });
+    end(wire.stream().as_ref(), how);
     reading.end().await;
     if how == Cut::Reset {
         // Dropping the half would send FIN first.
         wire.forget();
     }
+}
+
+/// Passes after that time, or never.
+pub(super) async fn pause(time: Option<Duration>) {
+    match time {
+        Some(time) => tokio::time::sleep(time).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Says how the socket ends when it is closed.
+pub(super) fn end(stream: &TcpStream, how: Cut) {
+    let _ = SockRef::from(stream).set_linger(match how {
+        // RFC 9293 section 3.10.4: a close with data pending or with no lingering is an abort.
+        Cut::Reset => Some(Duration::ZERO),
+        Cut::Close => None,
+    });
 }
 
 struct Counted(Arc<State>);

@@ -19,6 +19,8 @@ use super::{admission, script};
 pub(crate) enum Stop {
     /// The script cuts the connection.
     Cut(Cut),
+    /// The script ended this exchange alone.
+    Reset,
     /// The connection is of no use any more.
     Broken,
 }
@@ -112,12 +114,17 @@ pub(crate) async fn serve<W: Wire>(state: &Arc<State>, connection: u64, request:
         sent: 0,
     };
     let outcome = exchange.run().await;
-    let until_close = exchange.framing == Framing::UntilClose;
+    let until_close = exchange.framing == Framing::UntilClose && !W::SHARED;
     drop(guard);
     match outcome {
         Ok(()) if close || until_close => Flow::End(Cut::Close),
         Ok(()) => Flow::KeepAlive,
         Err(Stop::Cut(how)) => Flow::End(how),
+        Err(Stop::Reset) => Flow::KeepAlive,
+        Err(Stop::Broken) if W::SHARED => {
+            state.client_left(seq);
+            Flow::KeepAlive
+        }
         Err(Stop::Broken) => Flow::End(Cut::Close),
     }
 }

@@ -7,7 +7,7 @@ use tokio::net::tcp::OwnedWriteHalf;
 use tokio::sync::watch;
 
 use super::request::Request;
-use super::wire::{Framing, Head, Wire};
+use super::wire::{Framing, H2Error, Head, LastStream, Wire};
 
 /// The writing half of one connection.
 #[derive(Debug)]
@@ -55,6 +55,8 @@ impl Http1 {
 }
 
 impl Wire for Http1 {
+    const SHARED: bool = false;
+
     async fn head(&mut self, head: &Head) -> io::Result<()> {
         let mut text = format!("HTTP/1.1 {} {}\r\n", head.status, reason(head.status));
         for (name, value) in &head.headers {
@@ -105,6 +107,14 @@ impl Wire for Http1 {
 
     async fn half_close(&mut self) -> io::Result<()> {
         self.stream.shutdown().await
+    }
+
+    async fn reset_stream(&mut self, _: H2Error) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    async fn go_away(&mut self, _: LastStream, _: H2Error) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
     }
 
     async fn client_gone(&mut self) {

@@ -1,7 +1,7 @@
 //! The fault server: a correct MCP server (the versions with a handshake), and a script that makes it fail.
 //!
 //! A request goes through *admission* (path, token, session), then to the first rule that matches, else to the healthy
-//! answer. The rule's acts write to a `Wire`, so that a second framing can serve the same scripts.
+//! answer. The rule's acts write to a `Wire`, of which there is one for HTTP/1.1 and one for HTTP/2 with prior knowledge, on the same port.
 
 mod action;
 mod admission;
@@ -10,6 +10,7 @@ mod connection;
 mod exchange;
 mod gate;
 pub(crate) mod http1;
+mod http2;
 mod ledger;
 mod listener;
 mod perform;
@@ -26,14 +27,14 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 pub use self::action::{
-    Action, AnswerEvent, BodyFraming, CutBody, Event, ExecuteFor, Half, HeadSpec, Notify, Progress, Push, Redirect,
-    Repeat, Respond, ServerRequest,
+    Action, AnswerEvent, BodyFraming, CutBody, Event, ExecuteFor, GoAway, Half, HeadSpec, Notify, Progress, Push,
+    Redirect, Repeat, Respond, ServerRequest,
 };
 pub use self::gate::GateState;
 pub use self::ledger::{Arrival, Cancelled, Connections, Execution, GateNote, Ledger, Session};
 pub use self::script::{GetStream, Matcher, OnAccept, OneOrMore, Options, Refusal, Rule, Script, Shape};
 pub(crate) use self::state::Urls;
-pub use self::wire::Cut;
+pub use self::wire::{Cut, H2Error, LastStream};
 
 /// A running server. Dropping it closes the port and cuts every connection.
 #[derive(Debug)]

@@ -106,6 +106,11 @@ impl<W: Wire> Exchange<'_, W> {
                 return self.hold().await;
             }
             Action::Hold => return self.hold().await,
+            Action::ResetStream(error) => {
+                self.wire.reset_stream(*error).await?;
+                return Err(Stop::Reset);
+            }
+            Action::GoAway(how) => return Ok(self.wire.go_away(how.last, how.error).await?),
             Action::Pieces(size) => self.wire.pieces(*size),
             Action::SplitBodyAt(at) => self.split_at = Some(*at),
             Action::SplitSweep => self.split_at = Some(self.nth),

@@ -55,6 +55,8 @@ pub struct Options {
     pub start_down: bool,
     /// Close a connection that was idle for this long.
     pub idle_close_ms: Option<u64>,
+    /// How many requests an HTTP/2 client may have under way on a connection.
+    pub max_concurrent_streams: Option<u32>,
     /// What happens to connections as soon as they are accepted.
     pub on_accept: Vec<OnAccept>,
     /// Extra members of the description of each tool, by name: overrides of the annotations, for instance.
@@ -81,6 +83,7 @@ impl Default for Options {
             protocol_version: "2025-11-25".to_owned(),
             start_down: false,
             idle_close_ms: None,
+            max_concurrent_streams: None,
             on_accept: Vec::new(),
             tools: BTreeMap::new(),
         }

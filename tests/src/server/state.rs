@@ -263,6 +263,16 @@ impl State {
         });
     }
 
+    /// As [`Self::client_gone`], for one request of a connection that lives on.
+    pub(crate) fn client_left(&self, seq: u64) {
+        let now = self.now();
+        self.arrival(seq, |arrival| {
+            if arrival.answered_at_ms.is_none() {
+                arrival.client_gone_at_ms.get_or_insert(now);
+            }
+        });
+    }
+
     /// Notes the start of a run, once for each arrival. Returns its place, to end it, unless there was one already.
     pub(crate) fn execute(&self, subject: &Subject, dedupe: bool) -> Option<usize> {
         let now = self.now();

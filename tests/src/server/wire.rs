@@ -1,7 +1,7 @@
 //! What a response is made of, whatever carries it.
 //!
-//! The engine speaks to a [`Wire`]; HTTP/1.1 is the first implementation. Everything here can be said of any HTTP
-//! version except [`Wire::raw`], which an implementation may refuse.
+//! The engine speaks to a [`Wire`]; there is one for HTTP/1.1 and one for HTTP/2. What an HTTP version has no words for it refuses, and
+//! that ends the exchange.
 
 use std::io;
 
@@ -38,8 +38,41 @@ pub(crate) struct Head {
     pub(crate) framing: Framing,
 }
 
+/// An HTTP/2 error code (RFC 9113 section 7).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum H2Error {
+    /// `NO_ERROR`
+    #[default]
+    NoError,
+    /// `PROTOCOL_ERROR`
+    ProtocolError,
+    /// `INTERNAL_ERROR`
+    InternalError,
+    /// `REFUSED_STREAM`
+    RefusedStream,
+    /// `CANCEL`
+    Cancel,
+    /// `ENHANCE_YOUR_CALM`
+    EnhanceYourCalm,
+}
+
+/// The last stream that a GOAWAY says may have been processed (RFC 9113 section 6.8), seen from the stream of the request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LastStream {
+    /// The one before: this one was not processed.
+    Below,
+    /// This one.
+    This,
+    /// The highest that there can be: a server that is about to go, and does not know yet what it will still process.
+    Max,
+}
+
 /// The writing side of one exchange.
 pub(crate) trait Wire: Send {
+    /// Whether other exchanges share the connection, so that the end of one is not the end of it.
+    const SHARED: bool;
     /// Status line and headers.
     fn head(&mut self, head: &Head) -> impl Future<Output = io::Result<()>> + Send;
     /// Body bytes, framed.
@@ -52,6 +85,10 @@ pub(crate) trait Wire: Send {
     fn pieces(&mut self, size: usize);
     /// No more bytes from us, while we go on reading.
     fn half_close(&mut self) -> impl Future<Output = io::Result<()>> + Send;
+    /// RST_STREAM: the end of this exchange, and of nothing else.
+    fn reset_stream(&mut self, error: H2Error) -> impl Future<Output = io::Result<()>> + Send;
+    /// GOAWAY: the connection takes no more requests; those that it has go on.
+    fn go_away(&mut self, last: LastStream, error: H2Error) -> impl Future<Output = io::Result<()>> + Send;
     /// Resolves when the client has closed its side.
     fn client_gone(&mut self) -> impl Future<Output = ()> + Send;
 }

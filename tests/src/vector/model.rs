@@ -92,6 +92,8 @@ pub struct ClientOptions {
     pub pool_idle_timeout: Option<u64>,
     /// Never reuse a connection for an unrepeatable call.
     pub fresh_connection: Option<bool>,
+    /// Speak HTTP/2 without asking.
+    pub http2_only: Option<bool>,
     /// `none`, `read_only` or `hinted`.
     pub trust_annotations: Option<String>,
     /// `always`, `default` or `never`.

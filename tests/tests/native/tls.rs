@@ -83,3 +83,23 @@ async fn a_front_that_is_cut_in_mid_answer_leaves_the_outcome_unknown() {
     client.close().await;
     assert_eq!(server.ledger().executions_of("tools/call", Some("poke")), 1);
 }
+
+#[tokio::test]
+async fn http2_is_agreed_on_by_alpn_and_proves_what_it_proves() {
+    let rules = json!([
+        {"when": {"name": "poke"}, "times": 1, "do": [{"reset_stream": "refused_stream"}]},
+        {"when": {"name": "slow"}, "do": ["execute", {"reset_stream": "cancel"}]},
+    ]);
+    let server = super::server(Options::default(), rules).await;
+    let authority = Authority::new();
+    let front = TlsFront::start(&authority, false, &["h2", "http/1.1"], server.port()).await;
+    let client = Client::builder(&front.url).no_proxy().root_certificates(authority.pem()).connect().await.unwrap();
+    client.call_tool("poke", Value::Null).await.unwrap();
+    let lost = client.call_tool("slow", Value::Null).await.unwrap_err();
+    assert!(lost.may_have_executed(), "{lost}");
+    client.close().await;
+    let ledger = server.ledger();
+    assert_eq!((front.over_h2(), ledger.connections.opened), (1, 1), "one connection for all");
+    assert_eq!(ledger.arrivals_of("tools/call", Some("poke")), 2, "refused, and sent once more");
+    assert_eq!(ledger.executions_of("tools/call", None), 2);
+}

@@ -250,6 +250,9 @@ impl Run {
             lazy as as_is,
             idempotency_keys as as_is,
         );
+        if options.http2_only == Some(true) {
+            builder = builder.http2_only();
+        }
         for (tool, tool_options) in &options.tools {
             let mut it = CallOptions::default();
             it.timeout = tool_options.timeout.map(ms);
