@@ -4,7 +4,7 @@
 //! separates `session_rejected` from `connection_closed`, days later. No event holds a secret.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::{Serialize, Serializer};
@@ -200,7 +200,8 @@ impl EventStream {
 /// Where events go.
 pub(crate) struct EventSink {
     observer: Option<Observer>,
-    sender: broadcast::Sender<Event>,
+    /// Made for the first reader: its ring is a quarter of a megabyte, and most clients have none.
+    sender: OnceLock<broadcast::Sender<Event>>,
 }
 
 impl fmt::Debug for EventSink {
@@ -211,11 +212,12 @@ impl fmt::Debug for EventSink {
 
 impl EventSink {
     pub(crate) fn new(observer: Option<Observer>) -> Self {
-        Self { observer, sender: broadcast::channel(EVENT_QUEUE).0 }
+        Self { observer, sender: OnceLock::new() }
     }
 
     pub(crate) fn subscribe(&self) -> EventStream {
-        EventStream { receiver: self.sender.subscribe(), dropped: 0, closed: false }
+        let sender = self.sender.get_or_init(|| broadcast::channel(EVENT_QUEUE).0);
+        EventStream { receiver: sender.subscribe(), dropped: 0, closed: false }
     }
 
     pub(crate) fn emit(&self, event: Event) {
@@ -227,8 +229,10 @@ impl EventSink {
                 tracing::error!(target: "oncewire", "the event observer panicked");
             }
         }
-        // No receiver is no fault.
-        let _ = self.sender.send(event);
+        if let Some(sender) = self.sender.get() {
+            // No receiver is no fault.
+            let _ = sender.send(event);
+        }
     }
 }
 
