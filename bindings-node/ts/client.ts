@@ -78,9 +78,13 @@ export class Client implements AsyncDisposable {
   readonly #link: Link;
   #closing: Promise<Outcome> | undefined;
 
-  /** @internal */
-  constructor(link: Link) {
+  private constructor(link: Link) {
     this.#link = link;
+  }
+
+  /** @internal */
+  static over(link: Link): Client {
+    return new Client(link);
   }
 
   /** `tools/call`. A tool that failed says so in `isError` of the result. */
@@ -189,7 +193,7 @@ export class Client implements AsyncDisposable {
 
   /** Events as they happen, from now on, for one reader. */
   events(): EventStream {
-    return new EventStream(this.#link, this.state === "closed");
+    return EventStream.of(this.#link, this.state === "closed");
   }
 
   /** Name, version, … of the server. */

@@ -17,5 +17,5 @@ export async function connect(url: string | URL, options: ConnectOptions = {}): 
   const names = Object.keys(hooks).filter((name) => name !== "onEvent");
   const text = optionsText(plain);
   check(await link.call((id) => link.native.connect(id, String(url), text, names), { signal: options.signal }));
-  return new Client(link);
+  return Client.over(link);
 }

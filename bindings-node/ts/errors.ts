@@ -38,7 +38,7 @@ export class OncewireError extends Error {
   readonly idempotencyKey: string | undefined;
   readonly #json: ErrorJson;
 
-  /** @internal */
+  /** From what `toJSON()` gave; `causes` are the texts of what is underneath. */
   constructor(json: ErrorJson, causes: readonly string[] = []) {
     super(json.text, causes.length > 0 ? { cause: causeOf(causes) } : undefined);
     this.#json = json;
@@ -76,7 +76,7 @@ export abstract class FailureError extends OncewireError {
   /** The beginning of an answer that was none, for example a gateway's HTML page. */
   readonly excerpt: string | undefined;
 
-  /** @internal */
+  /** From what `toJSON()` gave; `causes` are the texts of what is underneath. */
   constructor(json: ErrorJson, causes?: readonly string[]) {
     super(json, causes);
     const { phase, retry_after_seconds, generation, reason, excerpt } = json as Record<string, unknown>;
@@ -94,7 +94,7 @@ export class NotExecutedError extends FailureError {
   /** Why that is certain. */
   readonly proof: Proof;
 
-  /** @internal */
+  /** From what `toJSON()` gave; `causes` are the texts of what is underneath. */
   constructor(json: ErrorJson, causes?: readonly string[]) {
     super(json, causes);
     this.proof = json["proof"] as Proof;
@@ -117,7 +117,7 @@ export class AnsweredError extends OncewireError {
   /** Its data, as the server sent it. */
   readonly data: unknown;
 
-  /** @internal */
+  /** From what `toJSON()` gave; `causes` are the texts of what is underneath. */
   constructor(json: ErrorJson, causes?: readonly string[]) {
     super(json, causes);
     const { code, message, data } = json as Record<string, unknown>;

@@ -71,10 +71,14 @@ export class EventStream implements AsyncIterableIterator<Event, undefined> {
   #dropped = 0;
   #ended = false;
 
-  /** @internal */
-  constructor(link: Link, closed: boolean) {
+  private constructor(link: Link, closed: boolean) {
     this.#stop = closed ? () => {} : link.listen((event, dropped) => this.#take(event, dropped));
     this.#ended = closed;
+  }
+
+  /** @internal */
+  static of(link: Link, closed: boolean): EventStream {
+    return new EventStream(link, closed);
   }
 
   /** How many events this reader lost by being slow. */

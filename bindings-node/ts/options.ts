@@ -143,7 +143,7 @@ export interface ConnectOptions extends CallDefaults, Callbacks {
   httpVersion?: "http1" | "http2";
 }
 
-/** The functions of the options. @internal */
+/** The functions of the options. */
 export interface Hooks {
   token?: (refused?: string) => unknown;
   headers?: () => unknown;
@@ -154,7 +154,7 @@ export interface Hooks {
   onEvent?: (event: Event) => unknown;
 }
 
-/** Options that the addon reads, and the functions apart from them. @internal */
+/** Options that the addon reads, and the functions apart from them. */
 export function split(options: ConnectOptions): { hooks: Hooks; plain: Record<string, unknown> } {
   const hooks: Record<string, unknown> = {};
   const plain: Record<string, unknown> = {};
