@@ -38,9 +38,19 @@ pub(crate) fn steps(root: &Path) -> Result<Vec<Step>> {
         npm(&["ci", "--no-audit", "--no-fund", "--ignore-scripts"]),
         npm(&["run", "build:debug"]),
         npm(&["run", "build:ts"]),
+        // Lint, the tests of the types, the reference, and what would be packed.
+        npm(&["run", "check"]),
+        unchanged(root),
         build,
     ];
     let mut command = npm(&["test"]);
     command.env("ONCEWIRE_FAULT_SERVER", server);
     Ok(vec![Step { title: "node --test", preparations, command, must_find_tests: true }])
+}
+
+/// The types of the addon are written by each build; those in the tree must be the same.
+fn unchanged(root: &Path) -> Command {
+    let mut command = Command::new("git");
+    command.current_dir(root).args(["diff", "--exit-code", "--", "bindings-node/native.d.ts"]);
+    command
 }
