@@ -56,7 +56,7 @@ pub(crate) fn connect(
     url: &str,
     options: &Bound<'_, PyDict>,
 ) -> PyResult<Pending> {
-    let state = state()?;
+    let state = state(py)?;
     let host = Host { state: Arc::clone(&state), to: host.map(Arc::new) };
     let builder = builder(url, options, &host)?;
     submit(py, &state.clone(), to, None, move |_| async move {
@@ -176,7 +176,7 @@ impl Client {
         R: Raw,
     {
         let core = self.core()?;
-        let state = state()?;
+        let state = state(py)?;
         let mut given = Given::read(options)?;
         let on_progress = given.on_progress.take();
         let call = call(core)?;
@@ -195,15 +195,18 @@ impl Client {
         call: impl FnOnce(&oncewire::Client) -> ListCall<T>,
     ) -> PyResult<Pending>
     where
+        T: 'static,
         ListCall<T>: IntoFuture<Output = Result<ListResult<T>, Error>, IntoFuture: Send + 'static>,
     {
         let mut call = call(self.core()?);
         if let Some(cursor) = cursor {
             call = call.cursor(cursor);
         }
-        let call = Given::read(options)?.on_list(call)?.into_future();
-        submit(py, &state()?, to, None, move |_| async move {
-            call.await.map_or_else(|error| Answer::Failed(Box::new(error)), Raw::raw)
+        let mut given = Given::read(options)?.for_a_list()?;
+        let on_progress = given.on_progress.take();
+        submit(py, &state(py)?, to, on_progress, move |teller| {
+            let call = given.on_list(call, teller).into_future();
+            async move { call.await.map_or_else(|error| Answer::Failed(Box::new(error)), Raw::raw) }
         })
     }
 }
@@ -336,13 +339,13 @@ impl Client {
     #[pyo3(signature = (to, /))]
     fn recover(&self, py: Python<'_>, to: To<'_>) -> PyResult<Pending> {
         let core = self.core()?.clone();
-        submit(py, &state()?, to, None, move |_| async move { core.recover().await })
+        submit(py, &state(py)?, to, None, move |_| async move { core.recover().await })
     }
 
     #[pyo3(signature = (to, /))]
     fn close(&self, py: Python<'_>, to: To<'_>) -> PyResult<Pending> {
         let core = self.core()?.clone();
-        submit(py, &state()?, to, None, move |_| async move { core.close().await })
+        submit(py, &state(py)?, to, None, move |_| async move { core.close().await })
     }
 
     /// Events from now on.
@@ -393,7 +396,7 @@ impl Events {
             return Err(PyRuntimeError::new_err("this stream of events belongs to another process: connect again here"));
         }
         let stream = Arc::clone(&self.stream);
-        submit(py, &state()?, to, None, move |_| async move {
+        submit(py, &state(py)?, to, None, move |_| async move {
             let event = stream.lock().await.next().await;
             match event.map(|event| serde_json::to_string(&event)) {
                 Some(Ok(text)) => Answer::Json(text.into()),

@@ -7,7 +7,8 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyString};
 use serde::de::DeserializeOwned;
-use serde_json::{Value, json};
+use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
 
 use crate::json::to_json;
 
@@ -20,6 +21,7 @@ pub(crate) struct Given {
     options: CallOptions,
     key: Option<Key>,
     meta: Vec<(String, Value)>,
+    param: Vec<(String, Box<RawValue>)>,
     pub(crate) on_progress: Option<Py<PyAny>>,
 }
 
@@ -37,7 +39,8 @@ impl Given {
                 _ if value.is_none() => {}
                 "idempotency_key" => read.key = Some(key(&value)?),
                 "on_progress" => read.on_progress = Some(callable(&name, &value)?),
-                "meta" => read.meta = members(&name, &value)?,
+                "meta" => read.meta = members(&name, &value)?.into_iter().collect(),
+                "param" => read.param = params(&name, &value)?,
                 _ => option(&mut read.options, &name, &value)?,
             }
         }
@@ -55,6 +58,9 @@ impl Given {
         for (key, value) in self.meta {
             call = call.meta(key, value);
         }
+        for (name, value) in self.param {
+            call = call.param(&name, value);
+        }
         match progress {
             None => call,
             Some(tell) => call.on_progress(move |progress| tell(progress_json(progress))),
@@ -62,12 +68,24 @@ impl Given {
     }
 
     /// Puts the options on a list.
-    pub(crate) fn on_list<T>(self, call: ListCall<T>) -> PyResult<ListCall<T>> {
-        let other = match (&self.key, &self.on_progress, self.meta.first()) {
-            (Some(_), ..) => "idempotency_key",
-            (_, Some(_), _) => "on_progress",
-            (.., Some(_)) => "meta",
-            _ => return Ok(call.options(&self.options)),
+    pub(crate) fn on_list<T>(self, call: ListCall<T>, progress: Option<Teller>) -> ListCall<T> {
+        let mut call = call.options(&self.options);
+        for (name, value) in self.param {
+            call = call.param(&name, value);
+        }
+        match progress {
+            None => call,
+            Some(tell) => call.on_progress(move |progress| tell(progress_json(progress))),
+        }
+    }
+
+    /// # Errors
+    /// An option that a list does not take.
+    pub(crate) fn for_a_list(self) -> PyResult<Self> {
+        let other = match (&self.key, self.meta.first()) {
+            (Some(_), _) => "idempotency_key",
+            (_, Some(_)) => "meta",
+            _ => return Ok(self),
         };
         Err(PyTypeError::new_err(format!("a list takes no option {other:?}")))
     }
@@ -186,11 +204,23 @@ pub(crate) fn callable(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Py<PyAn
     if value.is_callable() { Ok(value.clone().unbind()) } else { Err(wrong(name, "callable", value)) }
 }
 
-fn members(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Vec<(String, Value)>> {
+fn members(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Map<String, Value>> {
     match json_value(name, value)? {
-        Value::Object(members) => Ok(members.into_iter().collect()),
+        Value::Object(members) => Ok(members),
         _ => Err(wrong(name, "a mapping", value)),
     }
+}
+
+/// Members in their order, exact.
+fn params(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Vec<(String, Box<RawValue>)>> {
+    let items = value.call_method0("items").map_err(|_| wrong(name, "a mapping", value))?;
+    let member = |item: Bound<'_, PyAny>| {
+        let (key, content) = pair(name, &item, "a mapping")?;
+        let key = text(name, &key)?;
+        let content = RawValue::from_string(to_json(&content, &format!("{name}.{key}"))?);
+        Ok((key, content.map_err(|error| PyValueError::new_err(format!("{name}: {error}")))?))
+    };
+    items.try_iter()?.map(|item| member(item?)).collect()
 }
 
 /// A JSON value.

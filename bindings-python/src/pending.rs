@@ -11,7 +11,7 @@ use pyo3::types::PyString;
 use tokio::task::AbortHandle;
 
 use crate::answer::Message;
-use crate::state::{existing, lock};
+use crate::state::{existing, hold_at_exit, lock};
 
 /// How often the main thread looks for signals while it waits.
 const SIGNALS: Duration = Duration::from_millis(50);
@@ -77,9 +77,8 @@ fn receive(inbox: &Mutex<Receiver<Message>>, main_thread: bool) -> Result<Messag
         return inbox.recv_timeout(SIGNALS);
     }
     let received = inbox.recv();
-    // A daemon thread that woke up now would come back to an interpreter that ends, and be killed in the middle of Rust.
-    while existing().is_none() {
-        std::thread::park();
+    if existing().is_none() {
+        hold_at_exit();
     }
     received.map_err(|_| RecvTimeoutError::Disconnected)
 }

@@ -6,8 +6,8 @@
 
 use std::process;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
-use std::thread::JoinHandle;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::thread::{self, JoinHandle, ThreadId};
 use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
@@ -36,6 +36,8 @@ pub(crate) struct State {
     delivery: Mutex<Option<JoinHandle<()>>>,
     clients: Mutex<Vec<Weak<Shared>>>,
     stopped: AtomicBool,
+    /// The thread that ends the interpreter.
+    stopped_by: OnceLock<ThreadId>,
 }
 
 impl State {
@@ -57,6 +59,7 @@ impl State {
             delivery: Mutex::new(Some(delivery)),
             clients: Mutex::default(),
             stopped: AtomicBool::new(false),
+            stopped_by: OnceLock::new(),
         })
     }
 
@@ -73,6 +76,7 @@ impl State {
     }
 
     fn stop(&self) {
+        self.stopped_by.get_or_init(|| thread::current().id());
         if self.stopped.swap(true, Ordering::AcqRel) {
             return;
         }
@@ -91,14 +95,25 @@ impl State {
     }
 }
 
+/// Holds a thread for ever, without the interpreter. At exit: a daemon thread that came back to an interpreter that ends would be killed
+/// in the middle of Rust, and one that got an exception would print it.
+pub(crate) fn hold_at_exit() -> ! {
+    loop {
+        thread::park();
+    }
+}
+
 /// The state of this process; made if there is none yet.
-pub(crate) fn state() -> PyResult<Arc<State>> {
+pub(crate) fn state(py: Python<'_>) -> PyResult<Arc<State>> {
     let pid = process::id();
     loop {
         let current = STATE.load_full();
         match current {
             Some(state) if state.pid == pid => {
                 if state.stopped() {
+                    if state.stopped_by.get() != Some(&thread::current().id()) {
+                        py.detach(|| hold_at_exit());
+                    }
                     return Err(PyRuntimeError::new_err("oncewire cannot be used while the interpreter exits"));
                 }
                 return Ok(state);

@@ -107,6 +107,14 @@ WAYS_TO_END = {
     client = oncewire.connect_sync(url, on_event=lambda event: None)
     threading.Thread(target=lambda: client.call_tool("poke"), daemon=True).start()
     threading.Event().wait(0.005)""",
+    "with_a_daemon_thread_that_calls_on_and_on": """
+    global client
+    client = oncewire.connect_sync(url)
+    def run():
+        while True:
+            client.call_tool("peek")
+    threading.Thread(target=run, daemon=True).start()
+    threading.Event().wait(0.005)""",
     "after_a_blocking_call": """
     with oncewire.connect_sync(url) as client:
         client.call_tool("peek")""",

@@ -24,7 +24,7 @@ from ._results import (
 if TYPE_CHECKING:
     import asyncio
 
-    from ._options import CallOptions, ConnectOptions, RequestOptions, Unpack
+    from ._options import ConnectOptions, ListOptions, RequestOptions, Unpack
 
 
 def connect(url: str, **options: Unpack[ConnectOptions]) -> Connecting:
@@ -92,7 +92,7 @@ class Client(Described):
 
     Every method may raise `NotExecutedError`, `MayHaveExecutedError` or `AnsweredError`. Cancelling the task that awaits a call
     cancels the call; its verdict is in the event `call_finished`. Options are those of `RequestOptions`; lists take those of
-    `CallOptions`.
+    `ListOptions`.
     """
 
     def __init__(self, native: _native.Client) -> None:
@@ -106,26 +106,26 @@ class Client(Described):
     ) -> None:
         await self.close()
 
-    async def list_tools(self, *, cursor: str | None = None, **options: Unpack[CallOptions]) -> ListToolsResult:
+    async def list_tools(self, *, cursor: str | None = None, **options: Unpack[ListOptions]) -> ListToolsResult:
         """`tools/list`: all pages, unless a cursor is given."""
-        got = await _end_of(self._native.list_tools(_running_loop(), cursor, dict(options)))
+        got = await _run(lambda to, given: self._native.list_tools(to, cursor, given), options)
         return ListToolsResult._of(read(got))
 
-    async def list_resources(self, *, cursor: str | None = None, **options: Unpack[CallOptions]) -> ListResourcesResult:
+    async def list_resources(self, *, cursor: str | None = None, **options: Unpack[ListOptions]) -> ListResourcesResult:
         """`resources/list`: all pages, unless a cursor is given."""
-        got = await _end_of(self._native.list_resources(_running_loop(), cursor, dict(options)))
+        got = await _run(lambda to, given: self._native.list_resources(to, cursor, given), options)
         return ListResourcesResult._of(read(got))
 
     async def list_resource_templates(
-        self, *, cursor: str | None = None, **options: Unpack[CallOptions]
+        self, *, cursor: str | None = None, **options: Unpack[ListOptions]
     ) -> ListResourceTemplatesResult:
         """`resources/templates/list`: all pages, unless a cursor is given."""
-        got = await _end_of(self._native.list_resource_templates(_running_loop(), cursor, dict(options)))
+        got = await _run(lambda to, given: self._native.list_resource_templates(to, cursor, given), options)
         return ListResourceTemplatesResult._of(read(got))
 
-    async def list_prompts(self, *, cursor: str | None = None, **options: Unpack[CallOptions]) -> ListPromptsResult:
+    async def list_prompts(self, *, cursor: str | None = None, **options: Unpack[ListOptions]) -> ListPromptsResult:
         """`prompts/list`: all pages, unless a cursor is given."""
-        got = await _end_of(self._native.list_prompts(_running_loop(), cursor, dict(options)))
+        got = await _run(lambda to, given: self._native.list_prompts(to, cursor, given), options)
         return ListPromptsResult._of(read(got))
 
     async def call_tool(
@@ -195,7 +195,7 @@ class Client(Described):
             yield Event._from_json(text)
 
 
-async def _run(start: Callable[[Any, dict[str, Any]], _native.Pending], options: RequestOptions) -> Any:
+async def _run(start: Callable[[Any, dict[str, Any]], _native.Pending], options: ListOptions) -> Any:
     """Makes a call, and tells its progress."""
     given: dict[str, Any] = dict(options)
     on_progress = given.get("on_progress")

@@ -40,13 +40,20 @@ class CallOptions(TypedDict, total=False):
     """Your word on sending the call again after an ambiguous loss: `always`, `default`, `never`."""
 
 
-class RequestOptions(CallOptions, total=False):
+class ListOptions(CallOptions, total=False):
+    """What may be said of one list: of all its pages together."""
+
+    on_progress: Callable[[Progress], Any] | None
+    """Called for each progress notification of this call, in order and before the result. Sync or async."""
+    param: Mapping[str, Any] | None
+    """More members of the params, exact, for example the `context` of `complete`."""
+
+
+class RequestOptions(ListOptions, total=False):
     """What may be said of one call."""
 
     idempotency_key: str | Literal[False] | None
     """The key under which the server sees all attempts of this tool call, for example your tool-use id. False: none is sent."""
-    on_progress: Callable[[Progress], Any] | None
-    """Called for each progress notification of this call, in order and before the result. Sync or async."""
     meta: Mapping[str, Any] | None
     """More members of `_meta`, for example `traceparent`; the same in all attempts."""
 

@@ -23,7 +23,7 @@ from ._results import (
 )
 
 if TYPE_CHECKING:
-    from ._options import CallOptions, ConnectOptions, RequestOptions, Unpack
+    from ._options import ConnectOptions, ListOptions, RequestOptions, Unpack
 
 
 def connect_sync(url: str, **options: Unpack[ConnectOptions]) -> SyncClient:
@@ -64,7 +64,7 @@ def _tell(callback: Callable[[Progress], Any], progress: Progress) -> None:
         asyncio.run_coroutine_threadsafe(heard(), _background.loop()).result()
 
 
-def _run(start: Callable[[None, dict[str, Any]], _native.Pending], options: RequestOptions) -> Any:
+def _run(start: Callable[[None, dict[str, Any]], _native.Pending], options: ListOptions) -> Any:
     given: dict[str, Any] = dict(options)
     return _end_of(start(None, given), given.get("on_progress"))
 
@@ -73,7 +73,7 @@ class SyncClient(Described):
     """A client of one MCP server, for code without a loop. Made by `oncewire.connect_sync`; may be shared by threads.
 
     Every method may raise `NotExecutedError`, `MayHaveExecutedError` or `AnsweredError`. Options are those of `RequestOptions`; lists
-    take those of `CallOptions`.
+    take those of `ListOptions`.
     """
 
     def __init__(self, native: _native.Client) -> None:
@@ -87,24 +87,24 @@ class SyncClient(Described):
     ) -> None:
         self.close()
 
-    def list_tools(self, *, cursor: str | None = None, **options: Unpack[CallOptions]) -> ListToolsResult:
+    def list_tools(self, *, cursor: str | None = None, **options: Unpack[ListOptions]) -> ListToolsResult:
         """`tools/list`: all pages, unless a cursor is given."""
-        return ListToolsResult._of(read(_end_of(self._native.list_tools(None, cursor, dict(options)))))
+        return ListToolsResult._of(read(_run(lambda to, given: self._native.list_tools(to, cursor, given), options)))
 
-    def list_resources(self, *, cursor: str | None = None, **options: Unpack[CallOptions]) -> ListResourcesResult:
+    def list_resources(self, *, cursor: str | None = None, **options: Unpack[ListOptions]) -> ListResourcesResult:
         """`resources/list`: all pages, unless a cursor is given."""
-        return ListResourcesResult._of(read(_end_of(self._native.list_resources(None, cursor, dict(options)))))
+        return ListResourcesResult._of(read(_run(lambda to, given: self._native.list_resources(to, cursor, given), options)))
 
     def list_resource_templates(
-        self, *, cursor: str | None = None, **options: Unpack[CallOptions]
+        self, *, cursor: str | None = None, **options: Unpack[ListOptions]
     ) -> ListResourceTemplatesResult:
         """`resources/templates/list`: all pages, unless a cursor is given."""
-        got = _end_of(self._native.list_resource_templates(None, cursor, dict(options)))
+        got = _run(lambda to, given: self._native.list_resource_templates(to, cursor, given), options)
         return ListResourceTemplatesResult._of(read(got))
 
-    def list_prompts(self, *, cursor: str | None = None, **options: Unpack[CallOptions]) -> ListPromptsResult:
+    def list_prompts(self, *, cursor: str | None = None, **options: Unpack[ListOptions]) -> ListPromptsResult:
         """`prompts/list`: all pages, unless a cursor is given."""
-        return ListPromptsResult._of(read(_end_of(self._native.list_prompts(None, cursor, dict(options)))))
+        return ListPromptsResult._of(read(_run(lambda to, given: self._native.list_prompts(to, cursor, given), options)))
 
     def call_tool(
         self, name: str, arguments: Mapping[str, Any] | None = None, **options: Unpack[RequestOptions]
