@@ -28,6 +28,6 @@ exec unshare --mount --propagation private sh -c '
     done
     exec chroot "$root" /usr/bin/env -i PATH=/usr/bin:/bin HOME=/root LANG=C.UTF-8 TERM=dumb \
         PKG_CONFIG_PATH="${PKG_CONFIG_PATH:-}" ONCEWIRE_FAULT_SERVER="${ONCEWIRE_FAULT_SERVER:-}" \
-        ONCEWIRE_PACKAGE="${ONCEWIRE_PACKAGE:-}" \
+        ONCEWIRE_TWIN="${ONCEWIRE_TWIN:-}" \
         sh -c "cd \"\$1\" && shift && exec \"\$@\"" sh "$folder" "$@"
 ' sh "$root" "$checkout" "$extra" "$(pwd -P)" "$@"

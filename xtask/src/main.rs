@@ -1,7 +1,8 @@
-//! The commands of the oncewire workspace: `cargo xtask test` and `cargo xtask demo`.
+//! The commands of the oncewire workspace: `cargo xtask test`, `cargo xtask demo` and `cargo xtask swift`.
 
 mod demo;
 mod peers;
+mod swift;
 mod test;
 mod workspace;
 
@@ -22,12 +23,15 @@ enum Command {
     Test(test::Options),
     /// Show a client that lives through a restart, a cut connection and a dead stream
     Demo(demo::Options),
+    /// Build what the Swift package links, and check its generated sources
+    Swift(swift::Options),
 }
 
 fn main() -> ExitCode {
     let outcome = match Arguments::parse().command {
         Command::Test(options) => test::run(&options),
         Command::Demo(options) => demo::run(&options),
+        Command::Swift(options) => swift::run(&options),
     };
     match outcome {
         Ok(true) => ExitCode::SUCCESS,

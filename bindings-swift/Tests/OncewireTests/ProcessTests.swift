@@ -43,8 +43,18 @@ private func back(to start: Held, _ what: String, file: StaticString = #filePath
     }
 }
 
-/// The allocator's own ups and downs. A client is larger than 40 kB, so a hundred that stay would show.
-private let flat = 4_000_000
+/// Memory must not grow with the number of clients. The allocator keeps what it was given once and gives some of it back, so the size of a
+/// process goes up and down by megabytes; but what leaks goes up each time. Ten kilobytes a client would show.
+private func flat(_ what: String, hundredClients: () async throws -> Void) async throws {
+    var grown: [Int] = []
+    for _ in 0..<6 {
+        let before = resident()
+        try await hundredClients()
+        grown.append(resident() - before)
+        if grown.last! < 1_000_000 { return }
+    }
+    XCTFail("\(what): memory grows with each hundred clients: \(grown)")
+}
 
 final class ProcessTests: XCTestCase {
     /// S13
@@ -57,17 +67,17 @@ final class ProcessTests: XCTestCase {
         ]
         for (name, answer, atOnce) in answers {
             try await with(Scenario.start(rules: [["when": ["http": "DELETE"], "do": answer]])) { scenario in
-                // The allocator takes what it needs for so many at once, and keeps it: a leak is what grows after that.
-                for _ in 0..<(100 / atOnce) { try await lives(scenario, atOnce) }
+                try await lives(scenario, atOnce)
                 try await scenario.until(["value": "connections/open", "is": 0])
-                let (start, before) = (Held.now(), resident())
-                for _ in 0..<(100 / atOnce) { try await lives(scenario, atOnce) }
-                try await scenario.until(["value": "connections/open", "is": 0])
-                try await back(to: start, name)
+                let start = Held.now()
+                try await flat(name) {
+                    for _ in 0..<(100 / atOnce) { try await lives(scenario, atOnce) }
+                    try await scenario.until(["value": "connections/open", "is": 0])
+                    try await back(to: start, name)
+                }
                 let sessions = try await scenario.ledger()["sessions"]?.arrayValue ?? []
-                XCTAssertEqual(sessions.count, 200, name)
+                XCTAssertGreaterThanOrEqual(sessions.count, 100 + atOnce, name)
                 XCTAssertTrue(sessions.allSatisfy { $0["deletes"] == 1 }, name)
-                XCTAssertLessThan(resident(), before + flat, name)
             }
         }
     }
@@ -114,10 +124,11 @@ final class ProcessTests: XCTestCase {
                 }
             }
             for _ in 0..<10 { await fail() }
-            let (start, before) = (Held.now(), resident())
-            for _ in 0..<100 { await fail() }
-            try await back(to: start, "a dead port")
-            XCTAssertLessThan(resident(), before + flat)
+            let start = Held.now()
+            try await flat("a dead port") {
+                for _ in 0..<100 { await fail() }
+                try await back(to: start, "a dead port")
+            }
         }
     }
 
@@ -153,18 +164,21 @@ final class ProcessTests: XCTestCase {
                 if number % 2 != 0 { reader.cancel() }
                 await reader.value
             }
-            for number in 0..<50 { try await round(number) }
+            for number in 0..<10 { try await round(number) }
             try await scenario.until(["value": "connections/open", "is": 0])
-            let (start, before) = (Held.now(), resident())
-            for number in 0..<200 { try await round(number) }
-            try await scenario.until(["value": "connections/open", "is": 0])
-            try await back(to: start, "two hundred clients")
+            let start = Held.now()
+            func hundred() async throws {
+                for number in 0..<100 { try await round(number) }
+                try await scenario.until(["value": "connections/open", "is": 0])
+                try await back(to: start, "a hundred clients")
+            }
+            try await hundred()
+            try await flat("clients under load", hundredClients: hundred)
             let patience = ContinuousClock.now + .seconds(5)
             while alive.value > 0, ContinuousClock.now < patience { try await Task.sleep(for: .milliseconds(5)) }
             XCTAssertEqual(alive.value, 0, "closures of clients that are gone")
-            XCTAssertLessThan(resident(), before + flat)
             let sessions = try await scenario.ledger()["sessions"]?.arrayValue ?? []
-            XCTAssertEqual(sessions.count, 250)
+            XCTAssertGreaterThanOrEqual(sessions.count, 210)
             XCTAssertTrue(sessions.allSatisfy { $0["deletes"] == 1 })
         }
     }

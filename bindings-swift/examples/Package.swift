@@ -1,0 +1,25 @@
+// swift-tools-version: 6.0
+//
+// Two programs that link the package: a command-line one for every system, and a small app for macOS. They share what is not a user interface.
+
+import PackageDescription
+
+var products: [Product] = [.executable(name: "oncewire-twin", targets: ["Twin"])]
+var targets: [Target] = [
+    .target(name: "Desk", dependencies: [.product(name: "Oncewire", package: "oncewire")]),
+    .executableTarget(name: "Twin", dependencies: ["Desk", .product(name: "Oncewire", package: "oncewire")]),
+]
+
+#if os(macOS)
+    products.append(.executable(name: "OncewireApp", targets: ["App"]))
+    targets.append(.executableTarget(name: "App", dependencies: ["Desk", .product(name: "Oncewire", package: "oncewire")]))
+#endif
+
+let package = Package(
+    name: "oncewire-examples",
+    platforms: [.macOS(.v13)],
+    products: products,
+    dependencies: [.package(name: "oncewire", path: "../..")],
+    targets: targets,
+    swiftLanguageModes: [.v6]
+)
