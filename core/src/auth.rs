@@ -13,7 +13,7 @@ use crate::background::Background;
 use crate::transport::headers::bearer;
 
 /// How long the provider may take; it is asked in recovery too, where nobody else sets a bound.
-pub(crate) const TOKEN_PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const PROVIDER_PATIENCE: Duration = Duration::from_secs(30);
 
 /// What a provider fails with; its text may reach errors and logs, so it must hold no secret.
 pub type ProviderError = Box<dyn std::error::Error + Send + Sync>;
@@ -112,19 +112,24 @@ impl TokenCache {
         let refused = cache.current.as_ref().map(|token| token.value.to_string());
         cache.serials += 1;
         let serial = cache.serials;
+        let refused_value = refused.clone();
         let provider = Arc::clone(provider);
         let shared_cache = Arc::clone(&self.cache);
         let closing = self.background.closing().clone();
         let task = self.background.spawn(async move {
-            let asking = std::panic::AssertUnwindSafe(timeout(TOKEN_PATIENCE, async move { provider(refused).await }));
+            let asking =
+                std::panic::AssertUnwindSafe(timeout(PROVIDER_PATIENCE, async move { provider(refused).await }));
             let asked = tokio::select! {
                 asked = asking.catch_unwind() => asked,
                 () = closing.cancelled() => return Err(TokenError("the client was closed".into())),
             };
             let result = match asked {
+                Ok(Ok(Ok(value))) if Some(&value) == refused_value.as_ref() => {
+                    Err(TokenError("it gave the refused token again".into()))
+                }
                 Ok(Ok(Ok(value))) => token(&value, serial),
                 Ok(Ok(Err(error))) => Err(TokenError(error.to_string().into())),
-                Ok(Err(_)) => Err(TokenError(format!("no token within {} s", TOKEN_PATIENCE.as_secs()).into())),
+                Ok(Err(_)) => Err(TokenError(format!("no token within {} s", PROVIDER_PATIENCE.as_secs()).into())),
                 Err(_) => Err(TokenError("it panicked".into())),
             };
             let mut cache = lock(&shared_cache);

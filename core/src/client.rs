@@ -73,6 +73,10 @@ impl Core {
             let _ = self.closed.subscribe().wait_for(|closed| *closed).await;
             return;
         }
+        self.finish_closing().await;
+    }
+
+    async fn finish_closing(&self) {
         let background = &self.wire.background;
         let patience = self.settings.close_timeout;
         background.closing().cancel();
@@ -169,7 +173,10 @@ impl Client {
             core.close().await;
             let _ = done.send(());
         });
-        let _ = closed.await;
+        if closed.await.is_err() {
+            // The client's own runtime is gone, and its tasks with it: what is left is done here.
+            self.core().finish_closing().await;
+        }
     }
 
     /// Events as they happen, from now on.
@@ -193,7 +200,7 @@ impl Client {
     /// The generation of the current session, or of the last one; 0 before the first.
     #[must_use]
     pub fn generation(&self) -> u64 {
-        self.core().sessions.state().generation()
+        self.core().sessions.generation()
     }
 
     /// What the server said of itself in its last answer to `initialize`.

@@ -87,7 +87,12 @@ impl CallClock {
             return;
         }
         if let Some(timeout) = self.timeouts.timeout {
-            self.hands().deadline = Instant::now().checked_add(timeout);
+            {
+                let mut hands = self.hands();
+                // What the clock stood still is added when it goes on.
+                let now = if hands.pauses > 0 { hands.paused_at } else { Instant::now() };
+                hands.deadline = now.checked_add(timeout);
+            }
             self.moved.notify_waiters();
         }
     }
@@ -103,6 +108,21 @@ impl CallClock {
         }
         self.moved.notify_waiters();
         Pause(std::sync::Arc::clone(self))
+    }
+
+    /// Completes when no handler of the call runs; true if one did.
+    pub(crate) async fn goes_on(&self) -> bool {
+        let mut stood = false;
+        loop {
+            let moved = self.moved.notified();
+            tokio::pin!(moved);
+            moved.as_mut().enable();
+            if self.hands().pauses == 0 {
+                return stood;
+            }
+            stood = true;
+            moved.await;
+        }
     }
 
     /// Completes when the deadline has passed; never, without one.
@@ -185,6 +205,18 @@ mod tests {
         tokio::time::sleep(Duration::from_millis(400)).await;
         clock.progress();
         assert_eq!(elapsed_at_expiry(&clock, started).await, 1_000);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn progress_during_a_pause_does_not_count_the_pause_twice() {
+        let started = Instant::now();
+        let clock = clock(2_000, true, None);
+        let pause = clock.pause();
+        tokio::time::sleep(Duration::from_secs(99)).await;
+        clock.progress();
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        drop(pause);
+        assert_eq!(elapsed_at_expiry(&clock, started).await, 102_000);
     }
 
     #[tokio::test(start_paused = true)]

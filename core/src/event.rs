@@ -3,8 +3,9 @@
 //! The same fields go out three ways: to the observer given to the builder, to every [`EventStream`], and as `tracing` fields. So one grep
 //! separates `session_rejected` from `connection_closed`, days later. No event holds a secret.
 
+use std::collections::VecDeque;
 use std::fmt;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::{Serialize, Serializer};
@@ -197,11 +198,22 @@ impl EventStream {
     }
 }
 
-/// Where events go.
+/// Where events go. They are queued in the order in which they happen, also under a lock, and delivered outside of all locks, by one
+/// task at a time: an observer may call the client.
 pub(crate) struct EventSink {
     observer: Option<Observer>,
+    queue: Mutex<Queue>,
     /// Made for the first reader: its ring is a quarter of a megabyte, and most clients have none.
     sender: OnceLock<broadcast::Sender<Event>>,
+}
+
+#[derive(Default)]
+struct Queue {
+    events: VecDeque<Event>,
+    /// Somebody is delivering.
+    delivering: bool,
+    /// The last event was queued: whatever happens later is told to nobody.
+    closed: bool,
 }
 
 impl fmt::Debug for EventSink {
@@ -212,15 +224,60 @@ impl fmt::Debug for EventSink {
 
 impl EventSink {
     pub(crate) fn new(observer: Option<Observer>) -> Self {
-        Self { observer, sender: OnceLock::new() }
+        Self { observer, queue: Mutex::default(), sender: OnceLock::new() }
     }
 
     pub(crate) fn subscribe(&self) -> EventStream {
         let sender = self.sender.get_or_init(|| broadcast::channel(EVENT_QUEUE).0);
-        EventStream { receiver: sender.subscribe(), dropped: 0, closed: false }
+        let closed = {
+            let queue = self.queue();
+            queue.closed && queue.events.is_empty()
+        };
+        EventStream { receiver: sender.subscribe(), dropped: 0, closed }
     }
 
+    fn queue(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Queues and delivers.
     pub(crate) fn emit(&self, event: Event) {
+        self.push(event);
+        self.deliver();
+    }
+
+    /// Queues; to be followed by [`Self::deliver`] as soon as no lock is held.
+    pub(crate) fn push(&self, event: Event) {
+        let mut queue = self.queue();
+        if queue.closed {
+            return;
+        }
+        queue.closed = event.event == EventName::Closed;
+        if queue.events.len() >= EVENT_QUEUE {
+            // Only an observer that blocks lets it come so far.
+            queue.events.pop_front();
+        }
+        queue.events.push_back(event);
+    }
+
+    /// Delivers what is queued, unless somebody does already.
+    pub(crate) fn deliver(&self) {
+        loop {
+            let event = {
+                let mut queue = self.queue();
+                if queue.delivering {
+                    return;
+                }
+                let Some(event) = queue.events.pop_front() else { return };
+                queue.delivering = true;
+                event
+            };
+            self.tell(event);
+            self.queue().delivering = false;
+        }
+    }
+
+    fn tell(&self, event: Event) {
         trace(&event);
         if let Some(observer) = &self.observer {
             // An observer that panics must not take a call or a recovery with it.

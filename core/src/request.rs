@@ -18,7 +18,7 @@ use crate::config::{OptionError, Resend};
 use crate::error::Error;
 use crate::handler::Progress;
 use crate::method::Method;
-use crate::policy::decide::SESSION_LOSSES;
+use crate::policy::decide::{Counts, SESSION_LOSSES};
 use crate::results::{FromRaw, ListResult, Listed, Page};
 use crate::rpc::params::{Params, raw_string};
 
@@ -232,7 +232,7 @@ impl<T: Listed> IntoFuture for ListCall<T> {
             let spec = self.call.spec()?;
             // One clock for all pages.
             let clock = Arc::new(CallClock::start(spec.options.timeouts()));
-            let pages = Pages { client: &self.call.client, spec, clock };
+            let mut pages = Pages { client: &self.call.client, spec, clock, counts: Counts::default() };
             match self.cursor {
                 Some(cursor) => pages.one(&cursor).await,
                 None => pages.all().await,
@@ -245,35 +245,41 @@ struct Pages<'a> {
     client: &'a Client,
     spec: Spec,
     clock: Arc<CallClock>,
+    counts: Counts,
 }
 
 impl Pages<'_> {
     /// One page, and the generation of the session that it came on. `None` if the cursor's session is no longer the current one.
-    async fn page<T: Listed>(&self, cursor: Option<&str>, given_in: Option<u64>) -> Result<Option<(Page, u64)>, Error> {
+    async fn page<T: Listed>(
+        &mut self,
+        cursor: Option<&str>,
+        given_in: Option<u64>,
+    ) -> Result<Option<(Page, u64)>, Error> {
         let mut spec = self.spec.clone();
-        spec.page = Some(PageOf { generation: given_in });
+        spec.page = Some(PageOf { generation: given_in, binds: cursor.is_some() });
         // An empty cursor is a cursor (MCP 2025-11-25, server, utilities, pagination: cursors are opaque).
         if let Some(cursor) = cursor {
             spec.params.set("cursor", raw_string(cursor));
         }
-        let answered = call::run_page(Arc::clone(self.client.core()), spec, Arc::clone(&self.clock)).await?;
+        let core = Arc::clone(self.client.core());
+        let answered = call::run_page(core, spec, Arc::clone(&self.clock), &mut self.counts).await?;
         Ok(answered.map(|(raw, generation)| (Page::of(&raw, T::MEMBER), generation)))
     }
 
     /// The one page that begins here.
-    async fn one<T: Listed>(&self, cursor: &str) -> Result<ListResult<T>, Error> {
+    async fn one<T: Listed>(&mut self, cursor: &str) -> Result<ListResult<T>, Error> {
         match self.page::<T>(Some(cursor), None).await? {
             Some((mut page, _)) => {
                 let items = std::mem::take(&mut page.items);
                 Ok(self.listed(items, page))
             }
-            None => Err(call::paging_failed(&self.spec, REPLACED)),
+            None => Err(call::paging_failed(self.client.core(), &self.spec, REPLACED)),
         }
     }
 
     /// All pages. If the session is replaced in between, the list starts again at its first page.
-    async fn all<T: Listed>(&self) -> Result<ListResult<T>, Error> {
-        let tools = &self.client.core().tools;
+    async fn all<T: Listed>(&mut self) -> Result<ListResult<T>, Error> {
+        let tools = Arc::clone(&self.client.core().tools);
         for _ in 0..=SESSION_LOSSES {
             let epoch = tools.epoch();
             let Some((page, generation)) = self.page::<T>(None, None).await? else { continue };
@@ -284,11 +290,15 @@ impl Pages<'_> {
                 return Ok(self.listed(items, last));
             }
         }
-        Err(call::paging_failed(&self.spec, REPLACED))
+        Err(call::paging_failed(self.client.core(), &self.spec, REPLACED))
     }
 
     /// The items of this page and of those after it, and the last page. `None` if the session was replaced in between.
-    async fn rest<T: Listed>(&self, first: Page, generation: u64) -> Result<Option<(Vec<Box<RawValue>>, Page)>, Error> {
+    async fn rest<T: Listed>(
+        &mut self,
+        first: Page,
+        generation: u64,
+    ) -> Result<Option<(Vec<Box<RawValue>>, Page)>, Error> {
         let mut page = first;
         let mut items = std::mem::take(&mut page.items);
         let mut seen = HashSet::new();
@@ -296,7 +306,11 @@ impl Pages<'_> {
         for _ in 1..self.client.core().settings.max_pages {
             let Some(cursor) = page.next_cursor.clone() else { break };
             if !seen.insert(cursor.clone()) {
-                return Err(call::paging_failed(&self.spec, "the server gave the same cursor twice"));
+                return Err(call::paging_failed(
+                    self.client.core(),
+                    &self.spec,
+                    "the server gave the same cursor twice",
+                ));
             }
             match self.page::<T>(Some(&cursor), Some(generation)).await? {
                 Some((next, _)) => page = next,

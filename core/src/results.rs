@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use crate::rpc::params::Params;
 use crate::tools::ToolAnnotations;
 
 /// The result of a method, from the raw JSON.
@@ -393,15 +394,15 @@ impl<T> Serialize for ListResult<T> {
 pub(crate) struct Page {
     pub(crate) items: Vec<Box<RawValue>>,
     pub(crate) next_cursor: Option<String>,
-    members: serde_json::Map<String, Value>,
+    /// Every member in its order, exact.
+    frame: Params,
 }
 
 impl Page {
     pub(crate) fn of(raw: &RawValue, member: &str) -> Self {
         let members = Members::of(raw);
-        let mut others: serde_json::Map<String, Value> = serde_json::from_str(raw.get()).unwrap_or_default();
-        others.remove(member);
-        Self { items: members.get(member), next_cursor: members.get("nextCursor"), members: others }
+        let frame = Params::from_json("result", raw.get()).unwrap_or_default();
+        Self { items: members.get(member), next_cursor: members.get("nextCursor"), frame }
     }
 }
 
@@ -411,26 +412,15 @@ impl<T> ListResult<T> {
     where
         T: Listed,
     {
-        let mut frame = last.members;
-        match &last.next_cursor {
-            Some(cursor) => frame.insert("nextCursor".into(), cursor.clone().into()),
-            None => frame.remove("nextCursor"),
-        };
-        let meta = frame.get("_meta").cloned();
-        let mut text = format!("{{{:?}:[", T::MEMBER);
-        for (index, item) in items.iter().enumerate() {
-            if index > 0 {
-                text.push(',');
-            }
-            text.push_str(item.get());
+        let mut frame = last.frame;
+        let all = items.iter().map(|item| item.get()).collect::<Vec<_>>().join(",");
+        frame.set(T::MEMBER, RawValue::from_string(format!("[{all}]")).unwrap_or_default());
+        Self {
+            next_cursor: last.next_cursor,
+            meta: frame.get("_meta").and_then(|meta| serde_json::from_str(meta.get()).ok()),
+            raw: frame.to_raw().unwrap_or_default(),
+            items: items.into_iter().map(T::from_raw).collect(),
         }
-        text.push(']');
-        for (name, value) in &frame {
-            text.push_str(&format!(",{}:{value}", Value::from(name.as_str())));
-        }
-        text.push('}');
-        let raw = RawValue::from_string(text).unwrap_or_default();
-        Self { items: items.into_iter().map(T::from_raw).collect(), next_cursor: last.next_cursor, meta, raw }
     }
 }
 
@@ -461,14 +451,14 @@ mod tests {
     #[test]
     fn pages_are_put_together_in_the_frame_of_the_last() {
         let first = Page::of(&raw(r#"{"tools":[{"name":"a","x":10000000000000000000000}],"nextCursor":"2"}"#), "tools");
-        let last = Page::of(&raw(r#"{"tools":[{"name":"b"}],"_meta":{"m":1}}"#), "tools");
+        let last = Page::of(&raw(r#"{"z":18446744073709551616,"tools":[{"name":"b"}],"_meta":{"m":1}}"#), "tools");
         let items = first.items.into_iter().chain(last.items.clone()).collect();
         let list = ListResult::<Tool>::of(items, last);
         assert_eq!(list.items.iter().map(|tool| tool.name.as_str()).collect::<Vec<_>>(), ["a", "b"]);
         assert_eq!(list.next_cursor, None);
         assert_eq!(
             serde_json::to_string(&list).unwrap(),
-            r#"{"tools":[{"name":"a","x":10000000000000000000000},{"name":"b"}],"_meta":{"m":1}}"#
+            r#"{"z":18446744073709551616,"tools":[{"name":"a","x":10000000000000000000000},{"name":"b"}],"_meta":{"m":1}}"#
         );
     }
 }

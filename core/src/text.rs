@@ -7,7 +7,7 @@ use crate::outcome::Kind;
 use crate::transport::answer::Answer;
 use crate::transport::classify;
 use crate::transport::exchange::WireFailure;
-use crate::transport::wire::redirect_target;
+use crate::transport::headers;
 
 /// The longest chain of causes that a text repeats.
 const CAUSES: usize = 6;
@@ -36,7 +36,7 @@ pub(crate) fn of_end(ended: &Ended, kind: Option<Kind>) -> String {
         Ended::Unready(unready) => unready.to_string(),
         Ended::NoHead(failure) => of_failure(failure),
         Ended::Silent { .. } => "nothing arrived for too long".to_owned(),
-        Ended::Head { status, headers, answer } => match (answer, redirect_target(headers)) {
+        Ended::Head { status, headers, answer } => match (answer, headers::location(headers)) {
             (_, Some(target)) if kind == Some(Kind::Redirect) => {
                 format!("HTTP {} redirects to {target}, which is not followed", status.as_u16())
             }

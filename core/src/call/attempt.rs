@@ -29,7 +29,12 @@ pub(crate) struct Attempt<'a> {
     pub(crate) id: u64,
     pub(crate) fresh_connection: bool,
     pub(crate) patience: Patience,
+    /// Told the head of the answer as soon as it is there.
+    pub(crate) on_head: Option<&'a HeadWatch<'a>>,
 }
+
+/// Told the head of an answer.
+pub(crate) type HeadWatch<'a> = dyn Fn(StatusCode, &HeaderMap) + Send + Sync + 'a;
 
 /// How long silence is borne.
 #[derive(Clone, Copy, Debug, Default)]
@@ -98,6 +103,9 @@ impl Attempt<'_> {
         resumed: bool,
     ) -> Ended {
         let (status, headers) = (response.status, response.headers.clone());
+        if let Some(on_head) = self.on_head {
+            on_head(status, &headers);
+        }
         if let Some(call) = self.call.filter(|_| !resumed) {
             call.saw_head(status);
         }
@@ -122,7 +130,15 @@ impl Attempt<'_> {
     pub(crate) async fn silence(&self, activity: &Activity, resumed: bool) {
         let idle = async {
             match self.patience.idle {
-                Some(limit) => activity.silent_for(limit).await,
+                Some(limit) => loop {
+                    activity.silent_for(limit).await;
+                    // The server waits for a handler of ours: that is no silence of its own.
+                    let Some(call) = self.call else { break };
+                    if !call.clock().goes_on().await {
+                        break;
+                    }
+                    activity.touch();
+                },
                 None => std::future::pending().await,
             }
         };

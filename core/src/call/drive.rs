@@ -18,7 +18,7 @@ use crate::event::{Event, EventName};
 use crate::outcome::{Execution, Kind, Phase, Proof};
 use crate::policy::backoff::{Backoff, NEVER_SENT_MAX};
 use crate::policy::decide::{
-    Ambiguity, Charge, Counts, Decision, Hints, SessionStanding, Situation, TokenStanding, Wait, decide,
+    Ambiguity, Charge, Counts, Decision, Hints, SESSION_LOSSES, SessionStanding, Situation, TokenStanding, Wait, decide,
 };
 use crate::session::Session;
 use crate::session::recovery::NoSession;
@@ -32,7 +32,7 @@ pub(crate) struct Driver {
     pub(super) core: Arc<Core>,
     pub(super) spec: Spec,
     pub(super) record: Arc<CallRecord>,
-    pub(super) counts: Counts,
+    pub(crate) counts: Counts,
     backoff: Backoff,
     /// Between attempts that were never sent.
     knocking: Backoff,
@@ -44,21 +44,12 @@ pub(crate) struct Driver {
 }
 
 impl Driver {
-    pub(crate) fn new(core: Arc<Core>, spec: Spec, record: Arc<CallRecord>) -> Self {
+    /// `counts` is what the call has used up in the pages before this one.
+    pub(crate) fn new(core: Arc<Core>, spec: Spec, record: Arc<CallRecord>, counts: Counts) -> Self {
         let backoff = Backoff::new(core.settings.backoff);
         let knocking = Backoff::new(core.settings.backoff.capped(NEVER_SENT_MAX));
         let began = Instant::now();
-        Self {
-            core,
-            spec,
-            record,
-            counts: Counts::default(),
-            backoff,
-            knocking,
-            began,
-            never_sent_since: None,
-            looked_up: None,
-        }
+        Self { core, spec, record, counts, backoff, knocking, began, never_sent_since: None, looked_up: None }
     }
 
     /// The result; `None` if the call belongs to a session that is no longer the current one.
@@ -69,7 +60,12 @@ impl Driver {
                 Ok(session) if self.spec.page.is_some_and(|page| page.belongs_elsewhere(session.generation)) => {
                     return Ok(None);
                 }
-                Ok(session) => Box::pin(self.attempt(session)).await?,
+                Ok(session) => {
+                    if let Some(page) = &mut self.spec.page {
+                        page.bind(session.generation);
+                    }
+                    Box::pin(self.attempt(session)).await?
+                }
                 Err(why) => self.without_session(why)?,
             };
             session = match Box::pin(self.follow_up(outcome)).await? {
@@ -92,9 +88,16 @@ impl Driver {
         };
         let mut told = false;
         let mut waited = false;
+        // How often the session was another one after all when the call was about to go out.
+        let mut moves = 0;
         loop {
-            let target = self.core.sessions.state().generation();
+            let target = self.core.sessions.generation();
             let mut situation = self.situation(&outcome.facts, target);
+            if waited {
+                // The wait is over: it is not to be judged once more.
+                situation.retry_after = None;
+                situation.patience = situation.patience.max(Duration::from_nanos(1));
+            }
             let mut decision = decide(&situation);
             // The budget is drawn on only where it is what the resend hangs on.
             if let Decision::Resend { charge: Charge::Ambiguous, .. } = decision
@@ -106,6 +109,10 @@ impl Driver {
             }
             let delay = match decision {
                 Decision::Resend { .. } if waited => Duration::ZERO,
+                Decision::Resend { wait: Wait::None, .. } => {
+                    waited = true;
+                    Duration::ZERO
+                }
                 Decision::Resend { wait: Wait::Backoff, charge: Charge::Free } => self.knocking.next_delay(),
                 Decision::Resend { wait, .. } => self.delay(wait),
                 _ => Duration::ZERO,
@@ -149,13 +156,20 @@ impl Driver {
                 }
                 // Resumes end before an outcome is made; see `resumed`.
                 Decision::Resume { .. } => return Err(self.surface(outcome)),
-                Decision::Resend { charge, .. } => {
+                // Much can change in a wait, the tool's hints for one: judged again when it is over.
+                Decision::Resend { .. } if !waited => {
                     sleep(delay).await;
+                    waited = true;
+                }
+                Decision::Resend { charge, .. } => {
                     let session = self.core.sessions.acquire().await;
                     // A resend is judged by the session that it goes to: if that is another one by now, it is judged again.
                     let moved = session.as_ref().is_ok_and(|session| session.generation != target);
-                    if moved && situation.ambiguity != Ambiguity::None && !waited {
-                        waited = true;
+                    if moved && situation.ambiguity != Ambiguity::None {
+                        moves += 1;
+                        if moves > SESSION_LOSSES {
+                            return Err(self.surface(outcome));
+                        }
                         continue;
                     }
                     self.charge(charge);

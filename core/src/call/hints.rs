@@ -42,6 +42,7 @@ async fn list(core: &Core, session: &Arc<Session>) -> Option<Vec<Box<RawValue>>>
             id,
             fresh_connection: false,
             patience: Patience::default(),
+            on_head: None,
         };
         let body = request_bytes(id, Method::LIST_TOOLS.as_str(), &params);
         let (ended, _) = attempt.run(body, Probe::new(), &mut Position::default()).await;

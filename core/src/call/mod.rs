@@ -25,6 +25,7 @@ use crate::error::Error;
 use crate::event::{Event, EventName};
 use crate::method::Method;
 use crate::outcome::{Execution, Kind, merge};
+use crate::policy::decide::Counts;
 use crate::rpc::message::notification_bytes;
 use crate::rpc::params::Params;
 use crate::session::recovery::NoSession;
@@ -49,9 +50,17 @@ pub(crate) struct PageOf {
     /// The generation that its cursor was given in; cursors do not outlive their session (MCP 2025-11-25, server, utilities, pagination).
     /// None for the first page.
     pub(crate) generation: Option<u64>,
+    /// It bears a cursor of the caller's, which belongs to the session that it is first sent on.
+    pub(crate) binds: bool,
 }
 
 impl PageOf {
+    fn bind(&mut self, generation: u64) {
+        if self.binds {
+            self.generation.get_or_insert(generation);
+        }
+    }
+
     fn belongs_elsewhere(self, generation: u64) -> bool {
         self.generation.is_some_and(|given_in| given_in != generation)
     }
@@ -78,13 +87,18 @@ pub(crate) type Answered = (Box<RawValue>, u64);
 /// Carries out one call on this clock.
 pub(crate) async fn run(core: Arc<Core>, spec: Spec, clock: Arc<CallClock>) -> Result<Answered, Error> {
     let unbound = Spec { page: None, ..spec };
-    let reason = "the session was replaced";
-    run_page(core, unbound.clone(), clock).await?.ok_or_else(|| paging_failed(&unbound, reason))
+    let answered = run_page(Arc::clone(&core), unbound.clone(), clock, &mut Counts::default()).await?;
+    answered.ok_or_else(|| paging_failed(&core, &unbound, "the session was replaced"))
 }
 
 /// Carries out one call, or one page of a list, on this clock. `None` if the session that the page belongs to is no longer the current
-/// one: then nothing was sent.
-pub(crate) async fn run_page(core: Arc<Core>, spec: Spec, clock: Arc<CallClock>) -> Result<Option<Answered>, Error> {
+/// one: then it was not run. `counts` is what all pages together have used up: the bounds are those of the call.
+pub(crate) async fn run_page(
+    core: Arc<Core>,
+    spec: Spec,
+    clock: Arc<CallClock>,
+    counts: &mut Counts,
+) -> Result<Option<Answered>, Error> {
     let goes_on = spec.page.is_some();
     let key = spec.idempotency_key();
     let on_progress = spec.extras.on_progress.clone();
@@ -94,13 +108,14 @@ pub(crate) async fn run_page(core: Arc<Core>, spec: Spec, clock: Arc<CallClock>)
     // Closing waits for the verdict, and for what the server is told because of it.
     let _held = core.wire.background.hold();
     let guard = Guard { core: Arc::clone(&core), record: Arc::clone(&record), armed: true };
-    let mut driver = Driver::new(Arc::clone(&core), spec, Arc::clone(&record));
+    let mut driver = Driver::new(Arc::clone(&core), spec, Arc::clone(&record), *counts);
     let outcome = tokio::select! {
         biased;
         outcome = driver.drive() => outcome,
         () = clock.expired() => Err(guard.interrupt(Kind::Timeout)),
         () = core.sessions.closing().cancelled() => Err(guard.interrupt(Kind::Closed)),
     };
+    *counts = driver.counts;
     guard.finish(outcome.as_ref().err(), goes_on);
     outcome
 }
@@ -115,10 +130,16 @@ pub(crate) fn list_finished(core: &Core, spec: &Spec) {
 }
 
 /// A list whose pages do not end: a typed error of a call that was answered, but not with a list.
-pub(crate) fn paging_failed(spec: &Spec, reason: &str) -> Error {
+pub(crate) fn paging_failed(core: &Core, spec: &Spec, reason: &str) -> Error {
     let clock = Arc::new(CallClock::start(spec.options.timeouts()));
     let record = CallRecord::new(spec.method.clone(), spec.name.clone(), None, clock, None);
-    verdict::paging_failed(&record, reason)
+    let error = verdict::paging_failed(&record, reason);
+    core.wire.events.emit(Event {
+        kind: Some(error.kind()),
+        execution: Some(error.execution()),
+        ..record.event(EventName::CallFinished)
+    });
+    error
 }
 
 /// There is no session, and no call that wanted it.

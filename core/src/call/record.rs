@@ -7,6 +7,7 @@ use std::time::SystemTime;
 
 use http::StatusCode;
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
 use crate::clock::CallClock;
 use crate::era::Lifecycle;
@@ -62,6 +63,8 @@ pub(crate) struct InFlight {
     head: Option<StatusCode>,
     progress_seen: bool,
     resuming: bool,
+    /// Cancelled when the attempt is over: the handlers of its requests end, and so do their pauses of the clock.
+    over: CancellationToken,
 }
 
 impl InFlight {
@@ -80,6 +83,7 @@ impl InFlight {
     }
 
     fn conclude(self, conclusion: &Conclusion) -> Attempt {
+        self.over.cancel();
         Attempt {
             id: self.id,
             generation: Some(self.session.generation),
@@ -133,6 +137,7 @@ impl CallRecord {
             head: None,
             progress_seen: false,
             resuming: false,
+            over: CancellationToken::new(),
         });
         course.started
     }
@@ -154,6 +159,11 @@ impl CallRecord {
         if let Some(in_flight) = &mut self.course().in_flight {
             in_flight.resuming = true;
         }
+    }
+
+    /// Cancelled when the attempt in flight is over; at once if there is none.
+    pub(crate) fn over(&self) -> CancellationToken {
+        self.course().in_flight.as_ref().map_or_else(cancelled, |in_flight| in_flight.over.clone())
     }
 
     /// Evidence that the attempt in flight is being carried out.
@@ -190,7 +200,7 @@ impl CallRecord {
         let conclusion = classify::call(&Evidence {
             carried_session: in_flight.session.has_id(),
             lifecycle: Lifecycle::Legacy,
-            body_taken: in_flight.probe.body_taken(),
+            body_taken: in_flight.probe.seal(),
             end: End::Interrupted { kind, head_arrived: in_flight.head.is_some() },
         });
         let to_cancel = in_flight
@@ -234,6 +244,12 @@ impl CallRecord {
             ..Event::new(event)
         }
     }
+}
+
+fn cancelled() -> CancellationToken {
+    let token = CancellationToken::new();
+    token.cancel();
+    token
 }
 
 /// A request that the server must be told nobody waits for.

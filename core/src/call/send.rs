@@ -52,6 +52,7 @@ impl Driver {
                 idle: self.record.clock().timeouts().idle_timeout,
                 orphan: Some(core.settings.orphan_timeout),
             },
+            on_head: None,
         };
         self.counts.resumes = 0;
         self.counts.empty_resumes = 0;
@@ -67,7 +68,7 @@ impl Driver {
             let conclusion = classify::call(&Evidence {
                 carried_session: session.has_id(),
                 lifecycle: Lifecycle::Legacy,
-                body_taken: probe.body_taken(),
+                body_taken: probe.seal(),
                 end,
             });
             if conclusion.class != Class::Resumable {

@@ -113,6 +113,8 @@ impl Router {
             return;
         };
         let pause = origin.call.map(|call| call.clock().pause());
+        // Nobody waits for the reply once the attempt is over, or, on the GET stream, once the session is no longer the current one.
+        let over = origin.call.map_or_else(|| session.retired().clone(), |call| call.over());
         let running = Running::start(&self.running, session.generation, id);
         let params = params.and_then(|params| serde_json::from_str(params.get()).ok()).unwrap_or(Value::Null);
         let (wire, session, id) = (Arc::clone(&self.wire), Arc::clone(session), id.clone());
@@ -122,6 +124,7 @@ impl Router {
                 // The server no longer wants it, or it belongs to a session that nobody knows: no reply.
                 () = running.cancelled.cancelled() => None,
                 () = session.gone().cancelled() => None,
+                () = over.cancelled() => None,
                 () = wire.background.closing().cancelled() => None,
                 answer = run(handler, params) => Some(answer),
             };

@@ -1,7 +1,7 @@
 //! The handshake: `initialize`, then `notifications/initialized`, with two tries and patience for a server that is not up yet.
 
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use http::HeaderValue;
@@ -172,6 +172,14 @@ impl Handshake {
         });
         let params = Params::from_value("params", &params).unwrap_or_default();
         let probe = Probe::new();
+        // The server holds a session from the head of its answer on, whatever becomes of the rest: dropping ours ends it with a DELETE.
+        let given = Mutex::new(None);
+        let on_head = |status, headers: &http::HeaderMap| {
+            // None is ever taken from an error answer.
+            if classify::is_success(status) {
+                *lock(&given) = Some(self.session(generation, headers));
+            }
+        };
         let attempt = Attempt {
             wire: &self.wire,
             router: &self.router,
@@ -181,6 +189,7 @@ impl Handshake {
             id,
             fresh_connection: false,
             patience: Patience::default(),
+            on_head: Some(&on_head),
         };
         let mut position = Position::default();
         let body = request_bytes(id, "initialize", &params);
@@ -194,48 +203,26 @@ impl Handshake {
         let conclusion = classify::handshake(HandshakeStep::Initialize, probe.body_taken(), end);
         match ended {
             Ended::Head { headers, answer: Answer::Result(raw), .. } if conclusion.next == HandshakeNext::Proceed => {
-                self.adopt(generation, &headers, InitializeResult::from_raw(raw))
+                let session = lock(&given).take().unwrap_or_else(|| self.session(generation, &headers));
+                adopt(session, InitializeResult::from_raw(raw))
             }
             ended => Err(explain(conclusion, &ended, token)),
         }
     }
 
-    /// The session that the server gave. Its id is taken from here and from nowhere else.
-    fn adopt(
-        &self,
-        generation: u64,
-        headers: &http::HeaderMap,
-        initialized: InitializeResult,
-    ) -> Result<Session, Failed> {
-        let spoken = VERSIONS.into_iter().find(|version| *version == initialized.protocol_version);
-        let session = Session {
+    /// The session that the server gives. Its id is taken from here and from nowhere else.
+    fn session(&self, generation: u64, headers: &http::HeaderMap) -> Session {
+        Session {
             generation,
             id: headers::session_id(headers),
-            version: HeaderValue::from_static(spoken.unwrap_or(VERSIONS[0])),
-            initialized: Arc::new(initialized),
+            version: HeaderValue::from_static(VERSIONS[0]),
+            initialized: Arc::new(InitializeResult::from_raw(Box::default())),
             gone: CancellationToken::new(),
             retired: CancellationToken::new(),
             ended: AtomicBool::new(false),
             wire: Arc::clone(&self.wire),
             delete_timeout: self.delete_timeout,
-        };
-        if spoken.is_some() {
-            return Ok(session);
         }
-        // MCP 2025-11-25, lifecycle, version negotiation: the client should disconnect; dropping the session does.
-        let spoken: String = session.initialized.protocol_version.chars().take(40).collect();
-        Err(Failed {
-            next: HandshakeNext::GiveUp,
-            failure: FlightFailure {
-                kind: Kind::Protocol,
-                reason: format!("the server speaks protocol version {spoken:?}, this client {}", VERSIONS.join(", ")),
-                http_status: None,
-                excerpt: None,
-                retry_after: None,
-                never_sent: false,
-            },
-            token: None,
-        })
     }
 
     fn timed_out(&self) -> Failed {
@@ -246,6 +233,25 @@ impl Handshake {
         );
         failed(conclusion, format!("the handshake took longer than {} s", self.timeout.as_secs_f64()), None)
     }
+}
+
+/// The session with what the server said of itself.
+fn adopt(mut session: Session, initialized: InitializeResult) -> Result<Session, Failed> {
+    let spoken = VERSIONS.into_iter().find(|version| *version == initialized.protocol_version);
+    if let Some(version) = spoken {
+        session.version = HeaderValue::from_static(version);
+        session.initialized = Arc::new(initialized);
+        return Ok(session);
+    }
+    // MCP 2025-11-25, lifecycle, version negotiation: the client should disconnect; dropping the session does.
+    let spoken: String = initialized.protocol_version.chars().take(40).collect();
+    let reason = format!("the server speaks protocol version {spoken:?}, this client {}", VERSIONS.join(", "));
+    let conclusion = HandshakeConclusion { next: HandshakeNext::GiveUp, kind: Some(Kind::Protocol) };
+    Err(failed(conclusion, reason, None))
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn failed(conclusion: HandshakeConclusion, reason: String, token: Option<u64>) -> Failed {

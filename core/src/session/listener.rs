@@ -57,16 +57,15 @@ struct Course {
 impl Listener {
     /// Listens on this session until it is retired, or the bound is reached. Holds neither the session nor the client while it waits.
     pub(crate) async fn listen(&self, sessions: &Weak<Sessions>, session: &Weak<Session>) {
-        let Some(retired) = session.upgrade().map(|session| session.retired().clone()) else { return };
+        let known = session.upgrade().map(|session| (session.generation, session.retired().clone()));
+        let Some((generation, retired)) = known else { return };
         let mut course = Course::default();
         let reason = tokio::select! {
             biased;
             () = retired.cancelled() => "the session is no longer the current one",
             reason = self.open_again_and_again(sessions, session, &mut course) => reason,
         };
-        if let Some(generation) = session.upgrade().map(|session| session.generation) {
-            self.wire.events.emit(Event::of_generation(EventName::ListenerOff, generation).because(reason));
-        }
+        self.wire.events.emit(Event::of_generation(EventName::ListenerOff, generation).because(reason));
     }
 
     async fn open_again_and_again(

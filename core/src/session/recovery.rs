@@ -58,7 +58,7 @@ pub(crate) struct Sessions {
     listener: Option<Listener>,
     tools: Arc<ToolHints>,
     shared: Mutex<Shared>,
-    /// Held over a step and its events, so that events come in the order of the steps. Never taken by an observer's own calls.
+    /// Held over a step and the queueing of its events, so that events come in the order of the steps.
     order: Mutex<()>,
     changed: watch::Sender<u64>,
     restorable: Mutex<Restorable>,
@@ -70,6 +70,8 @@ struct Shared {
     current: Option<Arc<Session>>,
     /// What the server said of itself, last.
     last: Option<Arc<InitializeResult>>,
+    /// The last generation that there was.
+    generation: u64,
     /// How many flights were started.
     flights: u64,
     /// Every session that may still be in use.
@@ -79,6 +81,8 @@ struct Shared {
     /// The gaps between flights that fail in a row.
     gaps: Backoff,
     not_before: Option<Instant>,
+    /// Cancelled when the latest flight or verification has ended; there is one at a time.
+    task: CancellationToken,
 }
 
 impl Sessions {
@@ -97,11 +101,13 @@ impl Sessions {
                 machine: Machine::new(recovery),
                 current: None,
                 last: None,
+                generation: 0,
                 alive: Vec::new(),
                 flights: 0,
                 failed: None,
                 gaps,
                 not_before: None,
+                task: CancellationToken::new(),
             }),
             order: Mutex::default(),
             changed: watch::Sender::new(0),
@@ -119,6 +125,11 @@ impl Sessions {
 
     pub(crate) fn state(&self) -> State {
         self.shared().machine.state()
+    }
+
+    /// The generation of the current session, or of the last one.
+    pub(crate) fn generation(&self) -> u64 {
+        self.shared().generation
     }
 
     /// What the server said of itself in its last answer to `initialize`.
@@ -140,13 +151,13 @@ impl Sessions {
         let mut changed = self.changed.subscribe();
         let mut joined = None;
         let mut input = first;
-        loop {
-            {
+        let outcome = loop {
+            let task = {
                 // In one go with what a flight does when it lands: a flight that was joined and failed fails its waiters, and they do not
                 // start the next one.
                 let _order = self.order.lock().unwrap_or_else(PoisonError::into_inner);
                 if let Some(failed) = self.failure_of(joined) {
-                    return Err(failed);
+                    break Err(failed);
                 }
                 self.step_in_order(input, None);
                 input = Input::Wanted;
@@ -154,22 +165,48 @@ impl Sessions {
                 match shared.machine.state() {
                     State::Ready(_) => {
                         if let Some(session) = &shared.current {
-                            return Ok(Arc::clone(session));
+                            break Ok(Arc::clone(session));
                         }
                     }
-                    State::Closed => return Err(NoSession::Closed),
-                    State::Lost(_) => return Err(NoSession::Lost),
+                    State::Closed => break Err(NoSession::Closed),
+                    State::Lost(_) => break Err(NoSession::Lost),
                     State::Connecting | State::Recovering(_) => {
                         joined.get_or_insert(shared.flights);
                     }
                     State::Idle | State::Suspect(_) | State::Verifying(_) => {}
                 }
+                shared.task.clone()
+            };
+            self.handshake.wire.events.deliver();
+            tokio::select! {
+                // The sender lives as long as self.
+                _ = changed.changed() => {}
+                () = task.cancelled() => self.task_ended(),
             }
-            // The sender lives as long as self.
-            if changed.changed().await.is_err() {
-                return Err(NoSession::Closed);
+        };
+        self.handshake.wire.events.deliver();
+        outcome
+    }
+
+    /// The task that waiters wait for is no more. If it did not say how it ended, it was dropped, by a runtime that was shut down.
+    fn task_ended(self: &Arc<Self>) {
+        {
+            let _order = self.order.lock().unwrap_or_else(PoisonError::into_inner);
+            let (state, number, ended) = {
+                let shared = self.shared();
+                (shared.machine.state(), shared.flights, shared.task.is_cancelled())
+            };
+            match state {
+                State::Connecting if ended => self.fail_in_order(number, 1, aborted("its runtime was shut down")),
+                State::Recovering(lost) if ended => {
+                    self.fail_in_order(number, lost + 1, aborted("its runtime was shut down"));
+                }
+                // It says nothing: the next request finds out.
+                State::Verifying(suspect) if ended => self.step_in_order(Input::VerificationPassed(suspect), None),
+                _ => {}
             }
         }
+        self.handshake.wire.events.deliver();
     }
 
     fn failure_of(&self, joined: Option<u64>) -> Option<NoSession> {
@@ -221,8 +258,11 @@ impl Sessions {
     }
 
     fn step(self: &Arc<Self>, input: Input) {
-        let _order = self.order.lock().unwrap_or_else(PoisonError::into_inner);
-        self.step_in_order(input, None);
+        {
+            let _order = self.order.lock().unwrap_or_else(PoisonError::into_inner);
+            self.step_in_order(input, None);
+        }
+        self.handshake.wire.events.deliver();
     }
 
     /// Takes one event of the machine and carries out what it says; `flown` is the session that a flight brought.
@@ -250,11 +290,14 @@ impl Sessions {
                         shared.flights += 1;
                         let name = if generation == 1 { EventName::Connecting } else { EventName::Recovering };
                         events.push(Event::of_generation(name, generation));
-                        self.start_flight(shared.flights, generation, shared.not_before.take());
+                        shared.task = CancellationToken::new();
+                        let not_before = shared.not_before.take();
+                        self.start_flight(&shared.task, shared.flights, generation, not_before);
                     }
                     Action::StartVerification(_) => {
-                        if let Some(session) = &shared.current {
-                            self.start_verification(Arc::clone(session));
+                        if let Some(session) = shared.current.clone() {
+                            shared.task = CancellationToken::new();
+                            self.start_verification(&shared.task, session);
                         }
                     }
                     Action::Adopt(generation) => {
@@ -264,6 +307,7 @@ impl Sessions {
                             shared.alive.retain(|session| session.strong_count() > 0);
                             shared.alive.push(Arc::downgrade(&session));
                             shared.current = Some(Arc::clone(&session));
+                            shared.generation = generation;
                             shared.last = Some(Arc::clone(&session.initialized));
                             if generation > 1 {
                                 self.tools.forget();
@@ -284,7 +328,7 @@ impl Sessions {
             session.retire();
         }
         for event in events {
-            self.handshake.wire.events.emit(event);
+            self.handshake.wire.events.push(event);
         }
         // A step that changes nothing wakes nobody: two waiters, each of whom looks again when woken, would keep each other awake.
         if moved {
@@ -292,9 +336,18 @@ impl Sessions {
         }
     }
 
-    fn start_flight(self: &Arc<Self>, number: u64, generation: u64, not_before: Option<Instant>) {
+    /// `task` is cancelled when the task ends, however it ends.
+    fn start_flight(
+        self: &Arc<Self>,
+        task: &CancellationToken,
+        number: u64,
+        generation: u64,
+        not_before: Option<Instant>,
+    ) {
         let sessions = Arc::clone(self);
+        let ends = task.clone().drop_guard();
         drop(self.handshake.wire.background.spawn(async move {
+            let _ends = ends;
             let flying = async {
                 if let Some(not_before) = not_before {
                     tokio::select! {
@@ -314,31 +367,37 @@ impl Sessions {
     }
 
     fn land(self: &Arc<Self>, number: u64, generation: u64, flown: Result<Session, FlightFailure>) {
-        let _order = self.order.lock().unwrap_or_else(PoisonError::into_inner);
-        match flown {
-            Ok(session) => self.step_in_order(Input::FlightSucceeded, Some(session)),
-            Err(failure) => {
-                let recovering = generation > 1;
-                let event = Event {
-                    kind: Some(failure.kind),
-                    http_status: failure.http_status,
-                    ..Event::of_generation(EventName::RecoveryFailed, generation).because(failure.reason.clone())
-                };
-                {
-                    let mut shared = self.shared();
-                    shared.failed = Some((number, Arc::new(failure), recovering));
-                    let gap = shared.gaps.next_delay();
-                    shared.not_before = Instant::now().checked_add(gap);
-                }
-                self.handshake.wire.events.emit(event);
-                self.step_in_order(Input::FlightFailed, None);
+        {
+            let _order = self.order.lock().unwrap_or_else(PoisonError::into_inner);
+            match flown {
+                Ok(session) => self.step_in_order(Input::FlightSucceeded, Some(session)),
+                Err(failure) => self.fail_in_order(number, generation, failure),
             }
         }
+        self.handshake.wire.events.deliver();
     }
 
-    fn start_verification(self: &Arc<Self>, session: Arc<Session>) {
+    fn fail_in_order(self: &Arc<Self>, number: u64, generation: u64, failure: FlightFailure) {
+        let event = Event {
+            kind: Some(failure.kind),
+            http_status: failure.http_status,
+            ..Event::of_generation(EventName::RecoveryFailed, generation).because(failure.reason.clone())
+        };
+        {
+            let mut shared = self.shared();
+            shared.failed = Some((number, Arc::new(failure), generation > 1));
+            let gap = shared.gaps.next_delay();
+            shared.not_before = Instant::now().checked_add(gap);
+        }
+        self.handshake.wire.events.push(event);
+        self.step_in_order(Input::FlightFailed, None);
+    }
+
+    fn start_verification(self: &Arc<Self>, task: &CancellationToken, session: Arc<Session>) {
         let sessions = Arc::clone(self);
+        let ends = task.clone().drop_guard();
         drop(self.handshake.wire.background.spawn(async move {
+            let _ends = ends;
             let Handshake { wire, router, limits, timeout, .. } = &sessions.handshake;
             let verifying = std::panic::AssertUnwindSafe(verify(wire, router, *limits, &session, *timeout));
             let alive = tokio::select! {

@@ -69,6 +69,7 @@ async fn request(
         id,
         fresh_connection: false,
         patience: Patience::default(),
+        on_head: None,
     };
     let params = Params::from_value("params", params).unwrap_or_default();
     let body = request_bytes(id, method.as_str(), &params);

@@ -56,6 +56,7 @@ async fn ping(wire: &Wire, router: &Router, limits: Limits, session: &Arc<Sessio
         id,
         fresh_connection: false,
         patience: Patience::default(),
+        on_head: None,
     };
     let (ended, token) = attempt.run(request_bytes(id, "ping", &Params::none()), probe.clone(), &mut position).await;
     let end = ended.end(&position)?;

@@ -37,6 +37,13 @@ pub(crate) struct Limits {
     pub(crate) max_event: usize,
 }
 
+impl Limits {
+    /// The largest event: no larger than a message may be.
+    pub(crate) fn of_event(&self) -> usize {
+        self.max_event.min(self.max_message)
+    }
+}
+
 /// When the last byte of an answer arrived.
 #[derive(Debug)]
 pub(crate) struct Activity(Mutex<Instant>);
@@ -148,14 +155,16 @@ impl AnswerReader<'_> {
     }
 
     async fn read_stream(&self, body: Body, position: &mut Position) -> Answer {
-        let mut events = EventStream::new(self.watched(body), self.limits.max_event);
+        let mut events = EventStream::new(self.watched(body), self.limits.of_event());
         loop {
             match events.next().await {
                 Item::Event(event) => {
                     if let Some(id) = event.id {
                         // An empty id takes the position back (HTML, server-sent events, "id").
-                        position.last_event_id = Some(id).filter(|id| !id.is_empty());
-                        position.new_event_id |= position.last_event_id.is_some();
+                        let id = Some(id).filter(|id| !id.is_empty());
+                        // A server that replays the same id makes no headway.
+                        position.new_event_id |= id.is_some() && id != position.last_event_id;
+                        position.last_event_id = id;
                     }
                     if event.retry.is_some() {
                         position.retry = event.retry;
@@ -171,6 +180,8 @@ impl AnswerReader<'_> {
                                 return answer;
                             }
                         }
+                        // A heartbeat of the server's own: no message begins like that.
+                        Err(_) if !data.trim_start().starts_with(['{', '[']) => {}
                         // It may have been the answer: waiting for another one could be for ever.
                         Err(_) => return Answer::Missing { excerpt: String::new() },
                     }

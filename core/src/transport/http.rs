@@ -226,7 +226,8 @@ impl Exchange for HttpExchange {
             None => false,
         };
         if !tells {
-            probe.mark_taken();
+            // Nobody judges a request before it is sent: it cannot be sealed yet.
+            let _ = probe.take();
         }
         match outgoing.send().await {
             Ok(mut response) => Ok(WireResponse {

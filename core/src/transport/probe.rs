@@ -5,18 +5,27 @@
 //! failed TLS handshake, not while waiting for a stream slot. The other way round it proves nothing: a polled body may or
 //! may not have arrived.
 
-use std::convert::Infallible;
+//!
+//! Judging and taking exclude each other: whoever judges an attempt first [seals](Probe::seal) its probe, and a sealed body is handed
+//! over no more, whatever a connection's own task still has in its hands. Without that, a request given up in the very moment in which
+//! a connection picks it up would be called unsent and be sent.
+
+use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 
+const UNTOUCHED: u8 = 0;
+const TAKEN: u8 = 1;
+const SEALED: u8 = 2;
+
 /// Shared between the body of one request and whoever judges the request afterwards.
 #[derive(Clone, Debug, Default)]
-pub struct Probe(Arc<AtomicBool>);
+pub struct Probe(Arc<AtomicU8>);
 
 impl Probe {
     /// A probe of a request that was not sent yet.
@@ -25,20 +34,35 @@ impl Probe {
         Self::default()
     }
 
-    /// Did the connection ask for the body?
+    /// Has a connection asked for the body so far? To conclude anything from it, [`Self::seal`] it.
     #[must_use]
     pub fn body_taken(&self) -> bool {
-        self.0.load(Ordering::Acquire)
+        self.0.load(Ordering::Acquire) == TAKEN
     }
 
-    /// The body is being handed over.
-    pub fn mark_taken(&self) {
-        self.0.store(true, Ordering::Release);
+    /// The body is about to be handed over. False if the request was given up before: then it must not be.
+    #[must_use]
+    pub fn take(&self) -> bool {
+        match self.0.compare_exchange(UNTOUCHED, TAKEN, Ordering::AcqRel, Ordering::Acquire) {
+            Ok(_) => true,
+            Err(state) => state == TAKEN,
+        }
     }
 
-    /// A new hop of the same request begins: the hop before it was refused by a redirect that preserves the method.
+    /// The request is over. A body that was not taken until now never will be; true if it was taken.
+    #[must_use]
+    pub fn seal(&self) -> bool {
+        match self.0.compare_exchange(UNTOUCHED, SEALED, Ordering::AcqRel, Ordering::Acquire) {
+            Ok(_) => false,
+            Err(state) => state == TAKEN,
+        }
+    }
+
+    /// A new hop of the same request begins: the hop before it was refused by a redirect that preserves the method. A request that was
+    /// given up stays so.
     pub fn reset(&self) {
-        self.0.store(false, Ordering::Release);
+        // Not taken: there is nothing to take back.
+        let _ = self.0.compare_exchange(TAKEN, UNTOUCHED, Ordering::AcqRel, Ordering::Acquire);
     }
 }
 
@@ -59,10 +83,12 @@ impl ProbedBody {
 
 impl Body for ProbedBody {
     type Data = Bytes;
-    type Error = Infallible;
+    type Error = io::Error;
 
-    fn poll_frame(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        self.probe.mark_taken();
+    fn poll_frame(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, io::Error>>> {
+        if self.bytes.is_some() && !self.probe.take() {
+            return Poll::Ready(Some(Err(io::Error::other("the request was given up before it was sent"))));
+        }
         Poll::Ready(self.bytes.take().map(|bytes| Ok(Frame::data(bytes))))
     }
 
@@ -73,5 +99,39 @@ impl Body for ProbedBody {
 
     fn size_hint(&self) -> SizeHint {
         SizeHint::with_exact(self.bytes.as_ref().map_or(0, |bytes| bytes.len() as u64))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt;
+    use futures_util::future::poll_fn;
+
+    use super::*;
+
+    fn first_frame(body: &mut ProbedBody) -> Option<bool> {
+        let frame = poll_fn(|context| Pin::new(&mut *body).poll_frame(context)).now_or_never()?;
+        frame.map(|frame| frame.is_ok())
+    }
+
+    #[test]
+    fn a_body_that_was_judged_unsent_is_handed_over_no_more() {
+        let probe = Probe::new();
+        let mut body = ProbedBody::new(Bytes::from_static(b"{}"), probe.clone());
+        assert!(!probe.seal());
+        assert_eq!(first_frame(&mut body), Some(false));
+        assert!(!probe.body_taken());
+        probe.reset();
+        assert!(!probe.take());
+    }
+
+    #[test]
+    fn a_body_that_was_taken_is_judged_taken() {
+        let probe = Probe::new();
+        let mut body = ProbedBody::new(Bytes::from_static(b"{}"), probe.clone());
+        assert_eq!(first_frame(&mut body), Some(true));
+        assert!(probe.seal());
+        probe.reset();
+        assert!(!probe.seal());
     }
 }

@@ -1,10 +1,12 @@
 //! One request on its way out: its headers, its token, the redirects that it follows. Everything that a client sends goes through here.
 
 use std::fmt;
+use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use http::{HeaderMap, HeaderValue, Method, header};
 use tokio::time::timeout;
@@ -14,7 +16,7 @@ use super::classify::{self, Redirect};
 use super::exchange::{Cause, Exchange, WireFailure, WireRequest, WireResponse};
 use super::headers::{self, SessionId, Standing};
 use super::probe::Probe;
-use crate::auth::{ProviderError, TokenCache, TokenError};
+use crate::auth::{PROVIDER_PATIENCE, ProviderError, TokenCache, TokenError};
 use crate::background::Background;
 use crate::event::EventSink;
 use crate::rpc::id::IdSource;
@@ -131,7 +133,15 @@ impl Wire {
         let token = self.tokens.get().await?;
         let mut caller = self.headers.clone();
         if let Some(provider) = &self.header_provider {
-            let pairs = provider().await.map_err(|error| Unready::Headers(error.to_string()))?;
+            let asking = AssertUnwindSafe(timeout(PROVIDER_PATIENCE, async move { provider().await })).catch_unwind();
+            let pairs = match asking.await {
+                Ok(Ok(pairs)) => pairs.map_err(|error| Unready::Headers(error.to_string()))?,
+                Ok(Err(_)) => {
+                    let seconds = PROVIDER_PATIENCE.as_secs();
+                    return Err(Unready::Headers(format!("no headers within {seconds} s")));
+                }
+                Err(_) => return Err(Unready::Headers("it panicked".to_owned())),
+            };
             let pairs = pairs.iter().map(|(name, value)| (name.as_str(), value.as_str()));
             let given = headers::from_caller(pairs).map_err(|error| Unready::Headers(error.to_string()))?;
             let mut last = None;
@@ -175,14 +185,19 @@ impl Wire {
         for hop in 0.. {
             let exchange = self.exchange.lock().unwrap_or_else(PoisonError::into_inner).clone();
             let Some(exchange) = exchange else { return Err(WireFailure::new(Cause::Other)) };
-            let response = exchange.send(request.clone()).await?;
-            match classify::redirect(response.status, &response.headers, &request.url) {
+            let mut response = exchange.send(request.clone()).await?;
+            let target = match classify::redirect(response.status, &response.headers, &request.url) {
                 Redirect::Follow(url) if hop < REDIRECTS => {
                     request.url = url;
                     request.probe.reset();
+                    continue;
                 }
-                _ => return Ok(response),
-            }
+                Redirect::Follow(url) | Redirect::Refuse(url) => url,
+                Redirect::None => return Ok(response),
+            };
+            // What is told of it holds no secret.
+            name_target(&mut response.headers, target);
+            return Ok(response);
         }
         Err(WireFailure::new(Cause::Other))
     }
@@ -193,18 +208,15 @@ impl Wire {
     }
 }
 
-/// Where a redirect that was not followed leads, without credentials and query: for the text of the error.
-pub(crate) fn redirect_target(headers: &HeaderMap) -> Option<String> {
-    let location = headers.get(header::LOCATION)?.to_str().ok()?;
-    match Url::parse(location) {
-        Ok(mut url) => {
-            // Neither fails for a URL that can have a host; one that cannot is not named.
-            url.set_username("").ok()?;
-            url.set_password(None).ok()?;
-            url.set_query(None);
-            url.set_fragment(None);
-            Some(url.to_string())
-        }
-        Err(_) => location.split(['?', '#']).next().map(str::to_owned),
-    }
+/// Leaves a target without credentials, query and fragment in the place of the one that the server wrote.
+fn name_target(headers: &mut HeaderMap, mut target: Url) {
+    // Both fail only for a URL that cannot have credentials.
+    let _ = target.set_username("");
+    let _ = target.set_password(None);
+    target.set_query(None);
+    target.set_fragment(None);
+    match HeaderValue::try_from(target.as_str()) {
+        Ok(value) => headers.insert(header::LOCATION, value),
+        Err(_) => headers.remove(header::LOCATION),
+    };
 }

@@ -38,8 +38,9 @@ impl Arrival {
 
     /// The connection asks for the body: from here on the server may have it.
     pub fn take(&self) {
-        self.probe.mark_taken();
-        self.ledger.change(self.number, |entry| entry.taken = true);
+        if self.probe.take() {
+            self.ledger.change(self.number, |entry| entry.taken = true);
+        }
     }
 
     /// The JSON-RPC method of a POST; `GET` or `DELETE`; `resume` for a GET that reads on; empty for a reply to the server.
