@@ -19,6 +19,9 @@ struct Options {
     /// Shorter rounds: shows that it works, not what it costs
     #[arg(long)]
     quick: bool,
+    /// Measure nothing: serve the clients of another language. Prints the URL, and ends with its standard input
+    #[arg(long)]
+    serve: bool,
 }
 
 struct Measured {
@@ -32,6 +35,11 @@ fn main() -> anyhow::Result<()> {
     // The other client asks for the provider of the process; oncewire does not.
     rustls::crypto::ring::default_provider().install_default().ok().context("no crypto provider")?;
     let (url, shared) = server::start()?;
+    if options.serve {
+        println!("{url}");
+        std::io::copy(&mut std::io::stdin(), &mut std::io::sink())?;
+        return Ok(());
+    }
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     runtime.block_on(run(&options, &url, &shared))
 }
