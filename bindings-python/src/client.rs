@@ -222,12 +222,24 @@ type Options<'a, 'py> = Option<&'a Bound<'py, PyDict>>;
 #[pymethods]
 impl Client {
     #[pyo3(signature = (to, cursor, options, /))]
-    fn list_tools(&self, py: Python<'_>, to: To<'_>, cursor: Option<String>, options: Options<'_, '_>) -> PyResult<Pending> {
+    fn list_tools(
+        &self,
+        py: Python<'_>,
+        to: To<'_>,
+        cursor: Option<String>,
+        options: Options<'_, '_>,
+    ) -> PyResult<Pending> {
         self.list(py, to, cursor, options, oncewire::Client::list_tools)
     }
 
     #[pyo3(signature = (to, cursor, options, /))]
-    fn list_resources(&self, py: Python<'_>, to: To<'_>, cursor: Option<String>, options: Options<'_, '_>) -> PyResult<Pending> {
+    fn list_resources(
+        &self,
+        py: Python<'_>,
+        to: To<'_>,
+        cursor: Option<String>,
+        options: Options<'_, '_>,
+    ) -> PyResult<Pending> {
         self.list(py, to, cursor, options, oncewire::Client::list_resources)
     }
 
@@ -243,7 +255,13 @@ impl Client {
     }
 
     #[pyo3(signature = (to, cursor, options, /))]
-    fn list_prompts(&self, py: Python<'_>, to: To<'_>, cursor: Option<String>, options: Options<'_, '_>) -> PyResult<Pending> {
+    fn list_prompts(
+        &self,
+        py: Python<'_>,
+        to: To<'_>,
+        cursor: Option<String>,
+        options: Options<'_, '_>,
+    ) -> PyResult<Pending> {
         self.list(py, to, cursor, options, oncewire::Client::list_prompts)
     }
 
@@ -393,7 +411,9 @@ impl Events {
     #[pyo3(signature = (to, /))]
     fn next(&self, py: Python<'_>, to: To<'_>) -> PyResult<Pending> {
         if self.pid != process::id() {
-            return Err(PyRuntimeError::new_err("this stream of events belongs to another process: connect again here"));
+            return Err(PyRuntimeError::new_err(
+                "this stream of events belongs to another process: connect again here",
+            ));
         }
         let stream = Arc::clone(&self.stream);
         submit(py, &state(py)?, to, None, move |_| async move {

@@ -115,7 +115,8 @@ fn write_integer(value: &Bound<'_, PyAny>, out: &mut String) -> Result<(), Probl
     }
     // Not `str()`: a subclass, for example an enumeration, may print itself as it likes.
     let digits = value.py().get_type::<PyInt>().call_method1("__repr__", (value,));
-    let digits = digits.and_then(|digits| digits.extract::<String>()).map_err(|error| Problem::new(error.to_string()))?;
+    let digits =
+        digits.and_then(|digits| digits.extract::<String>()).map_err(|error| Problem::new(error.to_string()))?;
     out.push_str(&digits);
     Ok(())
 }

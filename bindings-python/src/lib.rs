@@ -49,8 +49,6 @@ mod _native {
     #[pymodule_export]
     use crate::client::{Client, Events, connect};
     #[pymodule_export]
-    use crate::delivery::Batch;
-    #[pymodule_export]
     use crate::json::to_json;
     #[pymodule_export]
     use crate::pending::Pending;

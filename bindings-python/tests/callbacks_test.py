@@ -213,7 +213,11 @@ def events_can_be_read_as_a_blocking_stream(scenario: Scenarios) -> None:
 
 def _asks(method: str, params: Any) -> dict[str, Any]:
     message = {"jsonrpc": "2.0", "id": "ask-1", "method": method, "params": params}
-    return {"when": {"name": "poke"}, "times": 1, "do": ["execute", {"event": {"json": message}}, {"gate": "held"}, {"answer_event": {}}]}
+    return {
+        "when": {"name": "poke"},
+        "times": 1,
+        "do": ["execute", {"event": {"json": message}}, {"gate": "held"}, {"answer_event": {}}],
+    }
 
 
 async def _asked(there: support.Scenario, **options: Any) -> dict[str, Any]:

@@ -46,7 +46,10 @@ async def a_refusal_was_not_executed(scenario: Scenarios) -> None:
 
 
 async def a_long_retry_after_is_told(scenario: Scenarios) -> None:
-    busy = {"when": {"name": "poke"}, "do": [{"respond": {"status": 429, "headers": {"Retry-After": "3600"}, "text": ""}}]}
+    busy = {
+        "when": {"name": "poke"},
+        "do": [{"respond": {"status": 429, "headers": {"Retry-After": "3600"}, "text": ""}}],
+    }
     error = await _failure(scenario(busy))
     assert isinstance(error, oncewire.NotExecutedError)
     assert (error.kind, error.retry_after) == ("rate_limited", timedelta(hours=1))

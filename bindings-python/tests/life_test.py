@@ -370,7 +370,12 @@ def it_works_in_a_notebook(scenario: Scenarios) -> None:
         f"with oncewire.connect_sync({scenario().url!r}) as blocking: print(blocking.call_tool('peek').text)",
         "await client.close()",
     ]
-    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
+    code: list[dict[str, Any]] = [
+        {"cell_type": "code", "id": f"cell-{n}", "metadata": {}, "source": cell} for n, cell in enumerate(cells)
+    ]
+    for cell in code:
+        cell |= {"execution_count": None, "outputs": []}
+    notebook = nbformat.from_dict({"cells": code, "metadata": {}, "nbformat": 4, "nbformat_minor": 5})  # type: ignore[no-untyped-call]
     os.environ.setdefault("PYDEVD_DISABLE_FILE_VALIDATION", "1")
     done = NotebookClient(notebook, timeout=60, kernel_name="python3").execute()
     outputs = [output for cell in done.cells for output in cell.outputs]

@@ -110,26 +110,35 @@ EVERYTHING: dict[str, Any] = {
 async def every_option_can_be_given(scenario: Scenarios) -> None:
     async with oncewire.connect(scenario().url, **EVERYTHING) as client:
         await client.call_tool(
-            "poke", timeout=5, idle_timeout=timedelta(seconds=1), reset_on_progress=False, max_total_timeout=9, resend="never"
+            "poke",
+            timeout=5,
+            idle_timeout=timedelta(seconds=1),
+            reset_on_progress=False,
+            max_total_timeout=9,
+            resend="never",
         )
 
 
 @pytest.mark.parametrize(
     ("options", "kind", "text"),
     [
-        ({"tiemout": 1}, TypeError, "there is no option \"tiemout\""),
+        ({"tiemout": 1}, TypeError, 'there is no option "tiemout"'),
         ({"timeout": "1"}, TypeError, "timeout: must be seconds or a timedelta, not str"),
         ({"timeout": True}, TypeError, "timeout: must be seconds or a timedelta, not bool"),
         ({"timeout": -1}, ValueError, "timeout: "),
         ({"timeout": timedelta(seconds=-1)}, ValueError, "timeout: "),
         ({"timeout": float("nan")}, ValueError, "timeout: "),
-        ({"resend": "sometimes"}, ValueError, "resend: unknown variant `sometimes`, expected one of `always`, `default`, `never`"),
+        (
+            {"resend": "sometimes"},
+            ValueError,
+            "resend: unknown variant `sometimes`, expected one of `always`, `default`, `never`",
+        ),
         ({"lazy": 1}, TypeError, "lazy: must be a bool, not int"),
         ({"max_pages": -1}, TypeError, "max_pages: must be a number"),
         ({"backoff": 3}, TypeError, "backoff: must be a pair of durations"),
         ({"on_event": 3}, TypeError, "on_event: must be callable, not int"),
         ({"token": 3}, TypeError, "token: must be a str, not int"),
-        ({"tool_options": {"poke": {"tiemout": 1}}}, TypeError, "there is no option \"tiemout\""),
+        ({"tool_options": {"poke": {"tiemout": 1}}}, TypeError, 'there is no option "tiemout"'),
     ],
 )
 def an_option_that_cannot_be_used_names_itself(options: dict[str, Any], kind: type[Exception], text: str) -> None:

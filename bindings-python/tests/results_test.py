@@ -67,7 +67,9 @@ async def results_are_frozen_comparable_and_can_be_copied(scenario: Scenarios) -
 
 
 async def a_result_of_an_odd_shape_is_an_answer_all_the_same(scenario: Scenarios) -> None:
-    async with oncewire.connect(scenario(_answers('{"content":"text","isError":"yes","structuredContent":7}')).url) as client:
+    async with oncewire.connect(
+        scenario(_answers('{"content":"text","isError":"yes","structuredContent":7}')).url
+    ) as client:
         result = await client.call_tool("poke")
     assert (result.content, result.is_error, result.text) == ([], False, "")
     assert result.to_dict()["content"] == "text"
@@ -84,14 +86,14 @@ class _Number(enum.IntEnum):
 async def arguments_arrive_as_they_were_given(scenario: Scenarios) -> None:
     arguments: dict[str, Any] = {
         "z": [1, -HUGE, 2**63, 0.1, 1e300, True, None],
-        "a": ("tuple", {"é\n\"": "\u2028😀"}),
+        "a": ("tuple", {'é\n"': "\u2028😀"}),
         "empty": [{}, [], ""],
         "enums": [_Colour.RED, _Number.ONE],
         "mapping": types.MappingProxyType({"k": 1}),
     }
     sent = json.loads(_native.to_json(arguments, "arguments"))
     assert sent["z"] == arguments["z"]
-    assert sent["a"] == ["tuple", {"é\n\"": "\u2028😀"}]
+    assert sent["a"] == ["tuple", {'é\n"': "\u2028😀"}]
     assert sent["enums"] == ["red", 1]
     assert sent["mapping"] == {"k": 1}
     assert list(sent) == list(arguments)
@@ -148,7 +150,11 @@ async def all_methods_give_their_own_type(scenario: Scenarios) -> None:
     async with oncewire.connect(scenario(page_size=1).url) as client:
         everything = await client.list_tools()
         assert len(everything.tools) > 2 and everything.next_cursor is None
-        assert [resource.uri for resource in (await client.list_resources()).resources] == ["mem://a", "mem://b", "mem://c"]
+        assert [resource.uri for resource in (await client.list_resources()).resources] == [
+            "mem://a",
+            "mem://b",
+            "mem://c",
+        ]
         assert isinstance(await client.list_resource_templates(), oncewire.ListResourceTemplatesResult)
         prompts = await client.list_prompts()
         assert prompts.prompts[0].name == "hello"

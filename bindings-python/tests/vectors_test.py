@@ -6,6 +6,7 @@ Scenarios are independent, so they run many at a time, on one loop in one thread
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import logging
 import subprocess
 import threading
@@ -153,7 +154,7 @@ class Run:
         assert self.client is not None
         options = _in_seconds({name: value for name, value in call.get("options", {}).items() if value is not None})
         if options.pop("on_progress", False):
-            options["on_progress"] = lambda said: progress.append(vars(said))
+            options["on_progress"] = lambda said: progress.append(dataclasses.asdict(said))
         values = [given.get(argument) for argument in _ARGUMENTS.get(method, ())]
         if method == "complete":
             values = [given["ref"], given["argument"]["name"], given["argument"]["value"]]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextvars
 import json
 from collections.abc import Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from ._events import Event, Progress, ServerNotification
 from ._json import read
@@ -74,7 +74,7 @@ def _start(callback: Callable[..., Any], *arguments: Any) -> asyncio.Future[Any]
     made = callback(*arguments)
     if not isinstance(made, Awaitable):
         return None
-    task = asyncio.ensure_future(made)
+    task = asyncio.ensure_future(cast("Awaitable[Any]", made))
     _tasks.add(task)
     task.add_done_callback(_tasks.discard)
     return task
@@ -90,9 +90,9 @@ def _asking(
 
         async def work(reply: Reply, payload: str | None) -> None:
             try:
-                answer = callback(*payload_of(payload))
+                answer: Any = callback(*payload_of(payload))
                 if isinstance(answer, Awaitable):
-                    answer = await answer
+                    answer = await cast("Awaitable[Any]", answer)
                 reply.ok(text_of(name, answer))
             except asyncio.CancelledError:
                 reply.fail(f"{name} was cancelled")
@@ -123,10 +123,10 @@ def _token_text(name: str, answer: Any) -> str:
 def _header_text(name: str, answer: Any) -> str:
     if not isinstance(answer, Mapping):
         raise TypeError(f"{name}: must give a mapping of str to str, not {type(answer).__name__}")
-    for header, content in answer.items():
-        if not isinstance(header, str) or not isinstance(content, str):
-            raise TypeError(f"{name}: must give a mapping of str to str")
-    return json.dumps(list(answer.items()))
+    items = list(cast("Mapping[Any, Any]", answer).items())
+    if not all(isinstance(header, str) and isinstance(content, str) for header, content in items):
+        raise TypeError(f"{name}: must give a mapping of str to str")
+    return json.dumps(items)
 
 
 def _result_text(name: str, answer: Any) -> str:

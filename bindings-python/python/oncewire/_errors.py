@@ -184,7 +184,7 @@ def _make(text: str, fields: dict[str, Any]) -> OncewireError:
     return made(text, fields)
 
 
-def _from_json(fields: str, text: str) -> OncewireError:
+def from_json(fields: str, text: str) -> OncewireError:
     """Called by the native module."""
     return _make(text, read(fields))
 

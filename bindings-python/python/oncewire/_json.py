@@ -24,4 +24,5 @@ def _integer(digits: str) -> int:
     if len(digits) <= _PIECE:
         return int(digits)
     low = len(digits) // 2
-    return _integer(digits[:-low]) * 10**low + _integer(digits[-low:])
+    shift: int = 10**low
+    return _integer(digits[:-low]) * shift + _integer(digits[-low:])

@@ -8,7 +8,7 @@ from typing import Any, final
 
 from ._words import State
 
-__all__ = ["Batch", "Client", "Events", "Pending", "Reply", "connect", "shutdown", "to_json"]
+__all__ = ["Client", "Events", "Pending", "Reply", "connect", "shutdown", "to_json"]
 
 _To = asyncio.AbstractEventLoop | None
 _Options = dict[str, Any] | None
@@ -16,6 +16,7 @@ _Options = dict[str, Any] | None
 def connect(to: _To, host: asyncio.AbstractEventLoop | None, url: str, options: dict[str, Any], /) -> Pending: ...
 def shutdown() -> None: ...
 def to_json(value: object, name: str, /) -> str: ...
+
 @final
 class Pending:
     @property
@@ -63,7 +64,3 @@ class Reply:
     def ok(self, text: str) -> None: ...
     def fail(self, text: str) -> None: ...
     def worked_on_by(self, task: asyncio.Future[Any]) -> None: ...
-
-@final
-class Batch:
-    def __call__(self) -> None: ...

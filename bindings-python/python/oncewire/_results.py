@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 _T = TypeVar("_T")
 
@@ -23,7 +23,11 @@ class _Received:
 
 
 def _object(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
+    return _members(value) or {}
+
+
+def _members(value: Any) -> dict[str, Any] | None:
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else None
 
 
 def _of(kind: type[_T], value: Any) -> _T | None:
@@ -31,7 +35,7 @@ def _of(kind: type[_T], value: Any) -> _T | None:
 
 
 def _items(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
+    return cast("list[Any]", value) if isinstance(value, list) else []
 
 
 def _text(value: Any) -> str:
@@ -54,14 +58,15 @@ class CallToolResult(_Received):
     @property
     def text(self) -> str:
         """The text of all text blocks, one to a line."""
-        blocks = [block for block in self.content if isinstance(block, dict) and block.get("type") == "text"]
+        # A server may send anything.
+        blocks = [block for block in map(_object, self.content) if block.get("type") == "text"]
         return "\n".join(block["text"] for block in blocks if isinstance(block.get("text"), str))
 
     @classmethod
     def _of(cls, value: Any) -> CallToolResult:
         got = _object(value)
         structured = got.get("structuredContent")
-        return cls(got, _items(got.get("content")), structured, got.get("isError") is True, _of(dict, got.get("_meta")))
+        return cls(got, _items(got.get("content")), structured, got.get("isError") is True, _members(got.get("_meta")))
 
 
 @dataclass(frozen=True)
@@ -76,7 +81,7 @@ class ReadResourceResult(_Received):
     @classmethod
     def _of(cls, value: Any) -> ReadResourceResult:
         got = _object(value)
-        return cls(got, _items(got.get("contents")), _of(dict, got.get("_meta")))
+        return cls(got, _items(got.get("contents")), _members(got.get("_meta")))
 
 
 @dataclass(frozen=True)
@@ -93,7 +98,7 @@ class GetPromptResult(_Received):
     @classmethod
     def _of(cls, value: Any) -> GetPromptResult:
         got = _object(value)
-        return cls(got, _of(str, got.get("description")), _items(got.get("messages")), _of(dict, got.get("_meta")))
+        return cls(got, _of(str, got.get("description")), _items(got.get("messages")), _members(got.get("_meta")))
 
 
 @dataclass(frozen=True)
@@ -115,7 +120,7 @@ class CompleteResult(_Received):
         completion = _object(got.get("completion"))
         more = completion.get("hasMore") is True
         total = _of(int, completion.get("total"))
-        return cls(got, _items(completion.get("values")), total, more, _of(dict, got.get("_meta")))
+        return cls(got, _items(completion.get("values")), total, more, _members(got.get("_meta")))
 
 
 @dataclass(frozen=True)
@@ -162,7 +167,7 @@ class Tool(_Received):
             _of(bool, hints.get("idempotentHint")),
             _of(bool, hints.get("openWorldHint")),
         )
-        schemas = _of(dict, got.get("inputSchema")), _of(dict, got.get("outputSchema"))
+        schemas = _members(got.get("inputSchema")), _members(got.get("outputSchema"))
         texts = _of(str, got.get("title")), _of(str, got.get("description"))
         return cls(got, _text(got.get("name")), *texts, *schemas, annotations)
 
@@ -243,9 +248,7 @@ class Prompt(_Received):
             PromptArgument(_text(each.get("name")), _of(str, each.get("description")), each.get("required") is True)
             for each in map(_object, _items(got.get("arguments")))
         ]
-        return cls(
-            got, _text(got.get("name")), _of(str, got.get("title")), _of(str, got.get("description")), arguments
-        )
+        return cls(got, _text(got.get("name")), _of(str, got.get("title")), _of(str, got.get("description")), arguments)
 
 
 @dataclass(frozen=True)
@@ -309,4 +312,4 @@ class ListPromptsResult(_Listed):
 
 
 def _frame(got: dict[str, Any]) -> tuple[dict[str, Any], str | None, dict[str, Any] | None]:
-    return got, _of(str, got.get("nextCursor")), _of(dict, got.get("_meta"))
+    return got, _of(str, got.get("nextCursor")), _members(got.get("_meta"))

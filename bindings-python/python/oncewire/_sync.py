@@ -93,7 +93,9 @@ class SyncClient(Described):
 
     def list_resources(self, *, cursor: str | None = None, **options: Unpack[ListOptions]) -> ListResourcesResult:
         """`resources/list`: all pages, unless a cursor is given."""
-        return ListResourcesResult._of(read(_run(lambda to, given: self._native.list_resources(to, cursor, given), options)))
+        return ListResourcesResult._of(
+            read(_run(lambda to, given: self._native.list_resources(to, cursor, given), options))
+        )
 
     def list_resource_templates(
         self, *, cursor: str | None = None, **options: Unpack[ListOptions]
@@ -104,7 +106,9 @@ class SyncClient(Described):
 
     def list_prompts(self, *, cursor: str | None = None, **options: Unpack[ListOptions]) -> ListPromptsResult:
         """`prompts/list`: all pages, unless a cursor is given."""
-        return ListPromptsResult._of(read(_run(lambda to, given: self._native.list_prompts(to, cursor, given), options)))
+        return ListPromptsResult._of(
+            read(_run(lambda to, given: self._native.list_prompts(to, cursor, given), options))
+        )
 
     def call_tool(
         self, name: str, arguments: Mapping[str, Any] | None = None, **options: Unpack[RequestOptions]
