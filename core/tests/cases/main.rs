@@ -13,5 +13,6 @@ mod recovery;
 mod resume;
 mod retries;
 mod support;
+mod threads;
 mod tokens;
 mod verify;

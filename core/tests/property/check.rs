@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use oncewire::transport::scripted::{Entry, Execution, Over};
-use oncewire::{Error, Execution as Verdict, Kind};
+use oncewire::{Error, EventName, Execution as Verdict, Kind};
 use serde_json::Value;
 use tokio::time::Instant;
 
@@ -17,6 +17,11 @@ const CLOSE: Duration = Duration::from_millis(5_010);
 /// A timer's rounding.
 const TICK: Duration = Duration::from_millis(2);
 
+/// How long a look-up of hints may take.
+const LOOK_UP: Duration = Duration::from_secs(2);
+/// Two resends after ambiguous losses, three losses of the session, one new token, one refused stream, three waits after 429, and the first.
+const ATTEMPTS: usize = 11;
+
 /// How precise the verdicts were.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Precision {
@@ -28,6 +33,15 @@ pub(crate) struct Precision {
     pub(crate) requests: usize,
 }
 
+impl Precision {
+    pub(crate) fn add(&mut self, other: Self) {
+        self.never_ran += other.never_ran;
+        self.proven += other.proven;
+        self.calls += other.calls;
+        self.requests += other.requests;
+    }
+}
+
 /// # Errors
 /// Every invariant that does not hold, in words.
 pub(crate) fn check(script: &Script, course: &Course) -> Result<Precision, Vec<String>> {
@@ -37,9 +51,6 @@ pub(crate) fn check(script: &Script, course: &Course) -> Result<Precision, Vec<S
     if course.close_took > CLOSE {
         judge.wrong.push(format!("close() took {:?}", course.close_took));
     }
-    if course.finished != script.calls.len() {
-        judge.wrong.push(format!("{} call_finished for {} calls", course.finished, script.calls.len()));
-    }
     for (number, plan) in script.calls.iter().enumerate() {
         judge.executions(number, plan);
         judge.verdict(number);
@@ -47,7 +58,11 @@ pub(crate) fn check(script: &Script, course: &Course) -> Result<Precision, Vec<S
         judge.neighbours(number);
         judge.silence_afterwards(number);
     }
+    for (number, plan) in script.calls.iter().enumerate() {
+        judge.promptness(number, plan);
+    }
     judge.handshakes();
+    judge.events();
     judge.sessions();
     judge.notifications();
     if judge.wrong.is_empty() { Ok(judge.precision) } else { Err(judge.wrong) }
@@ -191,6 +206,86 @@ impl Judge<'_> {
         self.wrong.extend(wrong);
     }
 
+    /// No failure that the client can see leaves a caller waiting for a clock, and an answer even less; and the attempts have a bound.
+    fn promptness(&mut self, number: usize, plan: &CallPlan) {
+        let (ended, end) = self.end(number);
+        let mut wrong = Vec::new();
+        let taken: Vec<_> = self.entries_of(number).into_iter().filter(|(_, entry)| entry.taken).collect();
+        if taken.len() > ATTEMPTS {
+            wrong.push(format!("call {number} was sent {} times", taken.len()));
+        }
+        for (index, entry) in &taken {
+            let delivered = matches!(entry.over, Some((_, Over::Ended | Over::Dropped { drained: true })));
+            if let (true, true, Some((at, _)), End::Result(_)) =
+                (self.course.known.answered.contains(index), delivered, entry.over, end)
+                && ended > at + TICK
+            {
+                wrong.push(format!("call {number} got its answer {:?} late", ended - at));
+            }
+        }
+        let no_leave = matches!(plan.what, Callee::Poke | Callee::Raw) && plan.resend != Resend::Always;
+        let resumed = self.course.entries.iter().any(|entry| entry.method() == "resume");
+        if let (true, false, End::Error(Error::MayHaveExecuted(failure))) = (no_leave, resumed, end)
+            && matches!(
+                failure.kind,
+                Kind::ConnectionClosed | Kind::StreamEnded | Kind::Gateway | Kind::HttpStatus | Kind::Protocol
+            )
+            && let Some((at, _)) = taken.last().and_then(|(_, entry)| entry.over)
+        {
+            let asks_for_hints = plan.what == Callee::Poke && plan.resend == Resend::Default;
+            let bound = if asks_for_hints { LOOK_UP + TICK } else { TICK };
+            if ended > at + bound {
+                wrong.push(format!("call {number} failed, and its caller heard of it {:?} later", ended - at));
+            }
+        }
+        self.wrong.extend(wrong);
+    }
+
+    /// Events tell the story in order: ready only after a handshake, generations one by one, a loss once, `closed` last.
+    fn events(&mut self) {
+        let (mut flying, mut ready, mut lost, mut closed) = (false, 0, 0, false);
+        let mut wrong = Vec::new();
+        for (event, generation) in &self.course.events {
+            let generation = generation.unwrap_or_default();
+            let right = match event {
+                EventName::Connecting | EventName::Recovering => !std::mem::replace(&mut flying, true),
+                EventName::RecoveryFailed => std::mem::take(&mut flying),
+                EventName::Ready => {
+                    let in_order = std::mem::take(&mut flying) && generation == ready + 1;
+                    ready = generation;
+                    in_order
+                }
+                EventName::SessionLost => {
+                    let first = generation == ready && lost < generation && !flying;
+                    lost = generation;
+                    first
+                }
+                EventName::Closed => !std::mem::replace(&mut closed, true),
+                _ => !closed,
+            };
+            if !right || (closed && *event != EventName::Closed) {
+                wrong.push(format!("the event {event} of generation {generation} is out of order"));
+            }
+        }
+        // Each call that began before the client closed has its `call_finished`; one on a closed client is no event.
+        let finished = self.course.events.iter().filter(|(event, _)| *event == EventName::CallFinished).count();
+        let close = self.close();
+        let began = |plan: &&CallPlan| self.course.began + Duration::from_millis(plan.at_ms) < close;
+        let surely = self.script.calls.iter().filter(began).count() + self.course.probes;
+        let most = self.script.calls.len() + self.course.probes;
+        if !(surely..=most).contains(&finished) {
+            wrong.push(format!("{finished} call_finished for {surely} calls"));
+        }
+        self.wrong.extend(wrong);
+    }
+
+    /// When the client began to close.
+    fn close(&self) -> Instant {
+        let closes = self.script.happenings.iter().filter(|happening| happening.what == What::Close);
+        let first = closes.map(|happening| self.course.began + Duration::from_millis(happening.at_ms)).min();
+        first.unwrap_or(self.course.closed_at)
+    }
+
     /// When the call is over, nothing more of it is sent.
     fn silence_afterwards(&mut self, number: usize) {
         let (ended, _) = self.end(number);
@@ -308,9 +403,7 @@ impl Judge<'_> {
                 }
             }
         }
-        let close = self.script.happenings.iter().filter(|happening| happening.what == What::Close);
-        let close = close.map(|happening| self.course.began + Duration::from_millis(happening.at_ms)).min();
-        let close = close.unwrap_or(self.course.closed_at);
+        let close = self.close();
         let told: HashSet<&str> = self.course.known.told_gone.values().map(String::as_str).collect();
         let mut wrong = Vec::new();
         for number in 0..self.script.calls.len() {

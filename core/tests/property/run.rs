@@ -1,7 +1,7 @@
 //! One run of a script, under paused time, on a runtime of its own.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use oncewire::transport::scripted::{Entry, Execution, GivenSession};
@@ -35,7 +35,10 @@ pub(crate) struct Course {
     pub(crate) sessions: Vec<GivenSession>,
     pub(crate) known: crate::server::Known,
     pub(crate) close_took: Duration,
-    pub(crate) finished: usize,
+    /// Every event, and its generation.
+    pub(crate) events: Vec<(EventName, Option<u64>)>,
+    /// Calls that the run made besides those of the script.
+    pub(crate) probes: usize,
     /// What went wrong that the ledgers do not show.
     pub(crate) faults: Vec<String>,
     pub(crate) began: Instant,
@@ -58,16 +61,12 @@ async fn course(script: &Script) -> Result<Course, String> {
     let began = Instant::now();
     let server = Faulty::new(&script.server, &script.faults);
     let exchange = server.exchange();
-    let finished = Arc::new(AtomicUsize::new(0));
+    let events: Arc<Mutex<Vec<(EventName, Option<u64>)>>> = Arc::default();
     let client = builder(script)
         .exchange(Arc::clone(&exchange) as _)
         .on_event({
-            let finished = Arc::clone(&finished);
-            move |event| {
-                if event.event == EventName::CallFinished {
-                    finished.fetch_add(1, Ordering::Relaxed);
-                }
-            }
+            let events = Arc::clone(&events);
+            move |event| events.lock().unwrap().push((event.event, event.generation))
         })
         .build()
         .map_err(|error| error.to_string())?;
@@ -103,7 +102,6 @@ async fn course(script: &Script) -> Result<Course, String> {
     server.heal();
     let mut probes = 0;
     if client.is_closed() {
-        probes += 1;
         match client.call_tool("poke", Value::Null).await {
             Err(error) if error.kind() == oncewire::Kind::Closed && error.not_executed() => {}
             other => faults.push(format!("a call on a closed client: {other:?}")),
@@ -168,7 +166,8 @@ async fn course(script: &Script) -> Result<Course, String> {
         sessions: server.healthy.sessions(),
         known,
         close_took,
-        finished: finished.load(Ordering::Relaxed) - probes,
+        events: std::mem::take(&mut events.lock().unwrap()),
+        probes,
         faults,
         began,
         closed_at: closing,
