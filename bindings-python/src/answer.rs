@@ -71,7 +71,7 @@ pub(crate) fn exception(py: Python<'_>, error: &Error) -> PyErr {
     };
     let made = || -> PyResult<PyErr> {
         let fields = fields.map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
-        let made = MAKE.import(py, "oncewire._errors", "from_json")?.call1((fields, error.to_string()))?;
+        let made = MAKE.import(py, "oncewire.errors", "from_json")?.call1((fields, error.to_string()))?;
         Ok(PyErr::from_value(made))
     };
     made().unwrap_or_else(|error| error)

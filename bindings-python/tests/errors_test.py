@@ -137,5 +137,5 @@ async def a_cancelled_connect_leaves_no_session(scenario: Scenarios) -> None:
 async def the_classes_are_those_of_the_design() -> None:
     for kind in (oncewire.NotExecutedError, oncewire.MayHaveExecutedError, oncewire.AnsweredError):
         assert issubclass(kind, oncewire.OncewireError)
-        assert kind.__module__ == "oncewire"
+        assert kind.__module__ == "oncewire.errors"
     assert not issubclass(oncewire.OncewireError, OSError)

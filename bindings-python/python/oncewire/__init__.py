@@ -24,7 +24,6 @@ import atexit as _atexit
 
 from . import _background, _native
 from ._client import Client, Connecting, connect
-from ._errors import AnsweredError, Attempt, MayHaveExecutedError, NotExecutedError, OncewireError
 from ._events import Event, Progress, ServerNotification
 from ._options import (
     CallOptions,
@@ -55,6 +54,7 @@ from ._results import (
 )
 from ._sync import SyncClient, connect_sync
 from ._words import Era, EventName, Execution, Kind, Phase, Proof, Recovery, Resend, State, TrustAnnotations
+from .errors import AnsweredError, Attempt, MayHaveExecutedError, NotExecutedError, OncewireError
 
 __all__ = [
     "AnsweredError",

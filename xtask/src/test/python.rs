@@ -1,4 +1,5 @@
-//! The Python part: a virtual environment of its own, the extension built by maturin into the source tree, then pytest.
+//! The Python part: a virtual environment of its own, the extension built by maturin into the source tree, the checks of style, types, stub
+//! and reference, then pytest.
 
 use std::path::Path;
 use std::process::Command;
@@ -49,6 +50,20 @@ pub(crate) fn steps(root: &Path) -> Result<Vec<Step>> {
         develop.current_dir(&folder).arg("develop").env("VIRTUAL_ENV", &environment);
         develop
     });
+    // Style; types by two checkers; the stub against the module; the reference.
+    let reference = workspace::target()?.join("doc-python");
+    preparations.extend([
+        inside(&["-m", "ruff", "check", "--no-cache"]),
+        inside(&["-m", "ruff", "format", "--check", "--no-cache"]),
+        inside(&["-m", "mypy", "--no-incremental"]),
+        inside(&["-m", "pyright"]),
+        inside(&["-m", "mypy.stubtest", "oncewire._native"]),
+    ]);
+    // What pdoc cannot tell of a typed dict is harmless; an annotation that it cannot read is not.
+    let warnings = ["-W", "error", "-W", "ignore:Cannot determine where:UserWarning"];
+    let mut pdoc = inside(&[&warnings[..], &["-m", "pdoc", "oncewire", "--no-show-source", "-o"]].concat());
+    pdoc.arg(reference);
+    preparations.push(pdoc);
     let (build, server) = fault_server(root)?;
     preparations.push(build);
     let mut command = inside(&["-m", "pytest", "--color=no"]);

@@ -12,6 +12,18 @@ from ._events import _time
 from ._json import read
 from ._words import Execution, Kind, Phase, Proof
 
+__all__ = [
+    "AnsweredError",
+    "Attempt",
+    "MayHaveExecutedConnectionError",
+    "MayHaveExecutedError",
+    "MayHaveExecutedTimeoutError",
+    "NotExecutedConnectionError",
+    "NotExecutedError",
+    "NotExecutedTimeoutError",
+    "OncewireError",
+]
+
 
 @dataclass(frozen=True)
 class Attempt:
@@ -187,8 +199,3 @@ def _make(text: str, fields: dict[str, Any]) -> OncewireError:
 def from_json(fields: str, text: str) -> OncewireError:
     """Called by the native module."""
     return _make(text, read(fields))
-
-
-# Tracebacks and documentation name the classes by the place to import them from.
-for _class in [Attempt, OncewireError, *_CLASSES.values()]:
-    _class.__module__ = "oncewire"
