@@ -1,5 +1,6 @@
 //! The commands of the oncewire workspace: `cargo xtask test`, `cargo xtask demo` and `cargo xtask swift`.
 
+mod conformance;
 mod demo;
 mod peers;
 mod swift;
@@ -23,6 +24,8 @@ enum Command {
     Test(test::Options),
     /// Show a client that lives through a restart, a cut connection and a dead stream
     Demo(demo::Options),
+    /// Run the official conformance suite against the fault server
+    Conformance(conformance::Options),
     /// Build what the Swift package links, and check its generated sources
     Swift(swift::Options),
 }
@@ -31,6 +34,7 @@ fn main() -> ExitCode {
     let outcome = match Arguments::parse().command {
         Command::Test(options) => test::run(&options),
         Command::Demo(options) => demo::run(&options),
+        Command::Conformance(options) => conformance::run(&options),
         Command::Swift(options) => swift::run(&options),
     };
     match outcome {
