@@ -31,8 +31,16 @@ const FAREWELL: Duration = Duration::from_millis(500);
 enum Command {
     /// Everything that was queued goes out, then these bytes.
     Write(Vec<u8>, oneshot::Sender<()>),
+    /// GOAWAY for this stream; told is whether it could be said.
+    GoAway(GoAway, oneshot::Sender<bool>),
     /// The connection ends.
     Cut(Cut),
+}
+
+struct GoAway {
+    stream: u32,
+    last: LastStream,
+    error: H2Error,
 }
 
 /// Whether the client speaks HTTP/2: its preface begins with `PRI`, and no method of HTTP/1.1 does.
@@ -61,10 +69,15 @@ pub(crate) async fn run(state: &Arc<State>, connection: u64, stream: TcpStream, 
     let mut exchanges = JoinSet::new();
     let mut idle = Box::pin(pause(options.idle_close_ms.map(Duration::from_millis)));
     let mut open = true;
+    // The newest stream, and the last that may be processed once a GOAWAY has said so.
+    let (mut newest, mut limit) = (0, u32::MAX);
     let how = loop {
         tokio::select! {
             accepted = served.accept(), if open => match accepted {
+                // What a GOAWAY has denied is not looked at (RFC 9113 section 6.8).
+                Some(Ok((_, respond))) if respond.stream_id().as_u32() > limit => {}
                 Some(Ok((request, respond))) => {
+                    newest = respond.stream_id().as_u32();
                     idle = Box::pin(pause(None));
                     let (state, commands) = (Arc::clone(state), commands.clone());
                     exchanges.spawn(exchange(state, connection, request, respond, commands));
@@ -81,6 +94,22 @@ pub(crate) async fn run(state: &Arc<State>, connection: u64, stream: TcpStream, 
                     // A few bytes: if they do not go, the client has gone.
                     let _ = stream.try_write(&bytes);
                     let _ = done.send(());
+                }
+                Some(Command::GoAway(how, done)) => {
+                    let last = match how.last {
+                        // The streams of a client are odd (RFC 9113 section 5.1.1).
+                        LastStream::Below => how.stream.saturating_sub(2),
+                        LastStream::Newest => newest,
+                        LastStream::Max => 0x7fff_ffff,
+                    };
+                    // To deny a request that is under way would be a lie.
+                    let true_so_far = last >= newest || how.stream == newest;
+                    if true_so_far {
+                        limit = last;
+                        flush(&mut served).await;
+                        let _ = stream.try_write(&go_away(last, how.error));
+                    }
+                    let _ = done.send(true_so_far);
                 }
                 Some(Command::Cut(how)) => {
                     flush(&mut served).await;
@@ -254,16 +283,15 @@ impl Wire for Http2 {
     }
 
     async fn go_away(&mut self, last: LastStream, error: H2Error) -> io::Result<()> {
-        let this = self.respond.stream_id().as_u32();
-        let last = match last {
-            // The streams of a client are odd (RFC 9113 section 5.1.1).
-            LastStream::Below => this.saturating_sub(2),
-            LastStream::This => this,
-            LastStream::Max => 0x7fff_ffff,
-        };
-        // Length 8, type 7, no flags, stream 0 (RFC 9113 section 6.8).
-        let head: [u8; 9] = [0, 0, 8, 7, 0, 0, 0, 0, 0];
-        self.below([head.as_slice(), &last.to_be_bytes(), &code(error).to_be_bytes()].concat()).await
+        let stream = self.respond.stream_id().as_u32();
+        let (done, is_done) = oneshot::channel();
+        let gone = || io::Error::from(io::ErrorKind::BrokenPipe);
+        self.commands.send(Command::GoAway(GoAway { stream, last, error }, done)).map_err(|_| gone())?;
+        if is_done.await.map_err(|_| gone())? {
+            return Ok(());
+        }
+        self.reset_stream(H2Error::RefusedStream).await?;
+        Err(gone())
     }
 
     async fn client_gone(&mut self) {
@@ -274,6 +302,12 @@ impl Wire for Http2 {
         })
         .await;
     }
+}
+
+fn go_away(last: u32, error: H2Error) -> Vec<u8> {
+    // Length 8, type 7, no flags, stream 0 (RFC 9113 section 6.8).
+    let head: [u8; 9] = [0, 0, 8, 7, 0, 0, 0, 0, 0];
+    [head.as_slice(), &last.to_be_bytes(), &code(error).to_be_bytes()].concat()
 }
 
 fn code(error: H2Error) -> u32 {

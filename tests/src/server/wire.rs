@@ -61,10 +61,10 @@ pub enum H2Error {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LastStream {
-    /// The one before: this one was not processed.
+    /// The one before: this one was not processed. If newer ones are under way this one is refused alone.
     Below,
-    /// This one.
-    This,
+    /// The newest that the connection has.
+    Newest,
     /// The highest that there can be: a server that is about to go, and does not know yet what it will still process.
     Max,
 }
@@ -87,7 +87,7 @@ pub(crate) trait Wire: Send {
     fn half_close(&mut self) -> impl Future<Output = io::Result<()>> + Send;
     /// RST_STREAM: the end of this exchange, and of nothing else.
     fn reset_stream(&mut self, error: H2Error) -> impl Future<Output = io::Result<()>> + Send;
-    /// GOAWAY: the connection takes no more requests; those that it has go on.
+    /// GOAWAY: the connection takes no more requests; those that it has go on, as far as they are not denied.
     fn go_away(&mut self, last: LastStream, error: H2Error) -> impl Future<Output = io::Result<()>> + Send;
     /// Resolves when the client has closed its side.
     fn client_gone(&mut self) -> impl Future<Output = ()> + Send;

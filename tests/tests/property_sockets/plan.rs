@@ -1,0 +1,205 @@
+//! What a run is made of: the server's nature and faults, the calls, and what else happens. Plain data, printed when a run fails.
+
+use fastrand::Rng;
+use oncewire_tests::server::{Options, Rule};
+use serde_json::{Value, json};
+
+#[derive(Debug)]
+pub(crate) struct Plan {
+    pub(crate) http2: bool,
+    pub(crate) listen: bool,
+    pub(crate) recovery: oncewire::Recovery,
+    pub(crate) trust: oncewire::TrustAnnotations,
+    pub(crate) options: Value,
+    pub(crate) faults: Vec<Fault>,
+    pub(crate) happenings: Vec<(u64, What)>,
+    pub(crate) calls: Vec<Call>,
+}
+
+/// What the requests of one kind meet.
+#[derive(Debug, Clone)]
+pub(crate) struct Fault {
+    pub(crate) when: Value,
+    pub(crate) skip: u32,
+    pub(crate) times: u32,
+    pub(crate) acts: Value,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum What {
+    Forget,
+    Restart,
+    CutClose,
+    CutReset,
+    Down(u64),
+    Recover,
+    Close,
+}
+
+impl What {
+    /// Requests under way may be lost by it, whatever they are.
+    pub(crate) fn cuts(self) -> bool {
+        matches!(self, Self::Restart | Self::CutClose | Self::CutReset | Self::Down(_))
+    }
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Call {
+    pub(crate) at_ms: u64,
+    pub(crate) what: &'static str,
+    pub(crate) resend: oncewire::Resend,
+    pub(crate) timeout_ms: Option<u64>,
+    /// The future is dropped that long after it was made.
+    pub(crate) cancel_ms: Option<u64>,
+}
+
+fn pick<T: Clone>(random: &mut Rng, choices: &[T]) -> T {
+    choices[random.usize(..choices.len())].clone()
+}
+
+fn chance(random: &mut Rng, percent: u32) -> bool {
+    random.u32(..100) < percent
+}
+
+impl Plan {
+    pub(crate) fn random(random: &mut Rng) -> Self {
+        use oncewire::{Recovery, TrustAnnotations as Trust};
+        let http2 = random.bool();
+        let options = json!({
+            "answer": pick(random, &["json", "sse"]),
+            "get": pick(random, &["stream", "stream", "not_allowed"]),
+            "sessions": chance(random, 85),
+            "unknown_session": pick(random, &["json", "server_error", "our_id", "text", "empty"]),
+            "idle_close_ms": chance(random, 10).then_some(60),
+            "slow_ms": random.u64(50..300),
+            "progress_every_ms": 40,
+            "max_concurrent_streams": chance(random, 15).then(|| random.u32(2..4)),
+        });
+        let faults = (0..random.usize(0..=6)).map(|_| Fault::random(random, http2)).collect();
+        let mut happenings = Vec::new();
+        let down = What::Down(random.u64(20..300));
+        for (what, percent) in [
+            (What::Forget, 40),
+            (What::Forget, 15),
+            (What::Restart, 20),
+            (What::CutClose, 10),
+            (What::CutReset, 10),
+            (down, 15),
+            (What::Recover, 10),
+            (What::Close, 10),
+        ] {
+            if chance(random, percent) {
+                happenings.push((random.u64(..400), what));
+            }
+        }
+        Self {
+            http2,
+            listen: chance(random, 70),
+            recovery: pick(random, &[Recovery::Auto, Recovery::Auto, Recovery::Auto, Recovery::Surface, Recovery::Off]),
+            trust: pick(random, &[Trust::Hinted, Trust::Hinted, Trust::ReadOnly, Trust::None]),
+            options,
+            faults,
+            happenings,
+            calls: (0..random.usize(1..=10)).map(|_| Call::random(random)).collect(),
+        }
+    }
+
+    pub(crate) fn rules(&self) -> Vec<Rule> {
+        let rule = |fault: &Fault| {
+            let rule = json!({"when": fault.when, "skip": fault.skip, "times": fault.times, "do": fault.acts});
+            serde_json::from_value(rule).unwrap()
+        };
+        self.faults.iter().map(rule).collect()
+    }
+
+    pub(crate) fn options(&self) -> Options {
+        let mut options = serde_json::to_value(Options::default()).unwrap();
+        for (name, value) in self.options.as_object().unwrap() {
+            options[name] = value.clone();
+        }
+        serde_json::from_value(options).unwrap()
+    }
+}
+
+impl Call {
+    fn random(random: &mut Rng) -> Self {
+        use oncewire::Resend::{Always, Default, Never};
+        Self {
+            at_ms: random.u64(..300),
+            what: pick(
+                random,
+                &["poke", "poke", "poke", "slow", "peek", "nudge", "nudge", "read", "prompt", "list", "raw"],
+            ),
+            resend: pick(random, &[Default, Default, Default, Default, Default, Default, Always, Never]),
+            timeout_ms: chance(random, 25).then(|| random.u64(1..1_500)),
+            cancel_ms: chance(random, 20).then(|| random.u64(..500)),
+        }
+    }
+}
+
+impl Fault {
+    fn random(random: &mut Rng, http2: bool) -> Self {
+        let when = match random.u32(..20) {
+            0 => json!({"rpc": "initialize"}),
+            1 => json!({"rpc": "notifications/initialized"}),
+            2 => json!({"http": "GET"}),
+            3 => json!({"http": "DELETE"}),
+            4 => json!({"rpc": ["ping", "tools/list"]}),
+            5 => json!({"rpc": ["resources/read", "prompts/get", "resources/list", "dev.oncewire.tests/custom"]}),
+            6..9 => json!({"name": ["nudge", "peek"]}),
+            _ => json!({"rpc": "tools/call"}),
+        };
+        let runs = when.get("name").is_some() || when["rpc"] == "tools/call";
+        let acts = if when["http"] == "GET" { Self::of_stream(random) } else { Self::acts(random, http2, runs) };
+        Self { when, skip: random.u32(..3), times: random.u32(1..3), acts }
+    }
+
+    /// Acts that fit any request. What was executed is never said to be refused.
+    fn acts(random: &mut Rng, http2: bool, runs: bool) -> Value {
+        let status = |status: u16, text: &str| json!({"respond": {"status": status, "text": text}});
+        let executes = runs && random.bool();
+        let first = if executes { json!("execute") } else { json!({"delay_ms": 0}) };
+        let later = json!({"delay_ms": random.u64(..60)});
+        let cut = pick(random, &["close", "reset"]);
+        let refused = pick(random, &[400, 402, 403, 405, 406, 407, 411, 413, 414, 415, 417, 421, 426, 431]);
+        let gateway = pick(random, &[500, 502, 503, 504, 408, 409, 422, 425, 202, 204]);
+        let half = pick(random, &["length", "chunked", "sse", "sse_half"]);
+        match random.u32(..if http2 { 20 } else { 15 }) {
+            0..3 => json!([first, later, cut]),
+            3 => json!([first, later, status(gateway, "<html>")]),
+            4 => json!([first, {"comment": "working"}, later, cut]),
+            5 if executes => json!([{"half_answer": half}, later, cut]),
+            5 => json!([{"head": {"status": 200}}, later, cut]),
+            6 => json!([status(refused, "no")]),
+            7 => json!([{"unauthorized": {"challenge": random.bool()}}]),
+            8 => json!([{"respond": {"status": 429, "headers": {"Retry-After": pick(random, &["0", "3600"])}}}]),
+            9 => json!(["forget_session", status(pick(random, &[404, 410]), "")]),
+            10 => json!([{"delay_ms": random.u64(50..400)}, "answer"]),
+            11 => json!([{"redirect": {"status": pick(random, &[307, 308]), "to": "http://127.0.0.2:1/mcp"}}]),
+            12 => {
+                json!([first, {"redirect": {"status": pick(random, &[301, 302, 303]), "to": "http://127.0.0.2:1/mcp"}}])
+            }
+            13 => json!([first, {"delay_ms": random.u64(200..500)}, cut]),
+            14 => json!([{"event": {"id": "e-1", "data": ""}}, first, later, "end"]),
+            15 => {
+                json!([first, later, {"reset_stream": pick(random, &["cancel", "internal_error", "enhance_your_calm", "no_error"])}])
+            }
+            16 => json!([{"reset_stream": "refused_stream"}]),
+            17 => json!([{"go_away": {"last": "below"}}, pick(random, &["close", "hold"])]),
+            18 => json!([first, {"go_away": {"last": pick(random, &["newest", "max"])}}, later, "close"]),
+            _ => json!([{"go_away": {"last": pick(random, &["newest", "max"])}}, "answer"]),
+        }
+    }
+
+    /// Acts on the GET: the listener's, or one that resumes.
+    fn of_stream(random: &mut Rng) -> Value {
+        match random.u32(..6) {
+            0 => json!(["close"]),
+            1 => json!([{"comment": "hello"}, "reset"]),
+            2 => json!([{"respond": {"status": pick(random, &[404, 405, 500]), "text": ""}}]),
+            3 => json!([{"event": {"id": "g-1", "data": ""}}, "end"]),
+            4 => json!([{"delay_ms": 100}, "close"]),
+            _ => json!([{"head": {"status": 200}}, "end"]),
+        }
+    }
+}
