@@ -5,6 +5,8 @@
 //! lost or suspect, or gives up at any point; a flight that was started ends well or badly, also after `Close`; a verification likewise.
 //! Nothing of the world is left out by order: whatever can happen next is tried next.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
 use std::collections::{HashMap, HashSet, VecDeque};
 
 use oncewire::Recovery;
@@ -182,7 +184,7 @@ impl Explorer {
             self.input(index, "the host recovers", asked, Input::RecoveryAsked);
         }
         if !world.closed {
-            self.input(index, "the host closes", World { closed: true, ..world.clone() }, Input::Close);
+            self.input(index, "the host closes", World { closed: true, ..world }, Input::Close);
         }
     }
 }

@@ -1,5 +1,7 @@
 //! Cases under paused time, over the scripted exchange: what a clock, a bound or a race decides, one concern a file.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
 mod clocks;
 mod close;
 mod dropped;

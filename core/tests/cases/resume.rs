@@ -10,9 +10,11 @@ use tokio::time::Instant;
 
 use crate::support::{Log, NOTHING, builder, connect, failure, milliseconds, scripted, seconds};
 
-/// The first tool call runs and is cut after an event id; what each GET that reads on gets is up to the test, as is what comes before the
-/// cut. `None` delivers the answer.
-fn cutting(server: &Server, retry: Option<u64>, resumed: fn(usize) -> Option<Result<Reply, Cause>>) -> Arc<Scripted> {
+/// What the nth GET that reads on gets; `None` delivers the answer.
+type Resumed = fn(usize) -> Option<Result<Reply, Cause>>;
+
+/// The first tool call runs and is cut after an event id; what each GET that reads on gets is up to the test.
+fn cutting(server: &Server, retry: Option<u64>, resumed: Resumed) -> Arc<Scripted> {
     let answer: Arc<std::sync::Mutex<Value>> = Arc::default();
     scripted(server, {
         let server = server.clone();
@@ -99,7 +101,7 @@ async fn a_get_that_brings_no_head_counts_as_an_empty_resume() {
 
 #[tokio::test(start_paused = true)]
 async fn a_refused_resume_settles_at_once() {
-    let refusals: [fn(usize) -> Option<Result<Reply, Cause>>; 4] = [
+    let refusals: [Resumed; 4] = [
         |_| Some(Ok(Reply::new(404))),
         |_| Some(Ok(Reply::new(405))),
         |_| Some(Ok(Reply::new(503))),

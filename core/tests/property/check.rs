@@ -192,13 +192,13 @@ impl Judge<'_> {
             let answered = self.course.known.answered.contains(&index);
             let hung = self.course.known.hung.contains(&index);
             match over {
-                Over::Dropped { drained: false } if !hung && !(interrupted && at + TICK >= ended) => {
+                Over::Dropped { drained: false } if !(hung || interrupted && at + TICK >= ended) => {
                     wrong.push(format!("the client let go of a request of call {number}"));
                 }
-                Over::Ended | Over::Dropped { drained: true } if answered => {
-                    if !matches!(end, End::Result(_)) && !(interrupted && at == ended) {
-                        wrong.push(format!("call {number} was answered, and ended otherwise: {end:?}"));
-                    }
+                Over::Ended | Over::Dropped { drained: true }
+                    if answered && !(matches!(end, End::Result(_)) || interrupted && at == ended) =>
+                {
+                    wrong.push(format!("call {number} was answered, and ended otherwise: {end:?}"));
                 }
                 _ => {}
             }

@@ -24,6 +24,9 @@ pub(crate) enum End {
     Cancelled,
 }
 
+/// An event, and its generation.
+pub(crate) type Told = (EventName, Option<u64>);
+
 /// Everything that is to be judged.
 #[derive(Debug)]
 pub(crate) struct Course {
@@ -35,8 +38,8 @@ pub(crate) struct Course {
     pub(crate) sessions: Vec<GivenSession>,
     pub(crate) known: crate::server::Known,
     pub(crate) close_took: Duration,
-    /// Every event, and its generation.
-    pub(crate) events: Vec<(EventName, Option<u64>)>,
+    /// Every event, in order.
+    pub(crate) events: Vec<Told>,
     /// Calls that the run made besides those of the script.
     pub(crate) probes: usize,
     /// What went wrong that the ledgers do not show.
@@ -61,7 +64,7 @@ async fn course(script: &Script) -> Result<Course, String> {
     let began = Instant::now();
     let server = Faulty::new(&script.server, &script.faults);
     let exchange = server.exchange();
-    let events: Arc<Mutex<Vec<(EventName, Option<u64>)>>> = Arc::default();
+    let events: Arc<Mutex<Vec<Told>>> = Arc::default();
     let client = builder(script)
         .exchange(Arc::clone(&exchange) as _)
         .on_event({
