@@ -19,6 +19,10 @@ pub(crate) struct Precision {
     never_ran: usize,
     /// Those of them that say so.
     proven: usize,
+    /// Those of them that never arrived.
+    never_arrived: usize,
+    /// Those of these that say so.
+    arrival_denied: usize,
 }
 
 impl Precision {
@@ -28,14 +32,17 @@ impl Precision {
         self.arrivals += other.arrivals;
         self.never_ran += other.never_ran;
         self.proven += other.proven;
+        self.never_arrived += other.never_arrived;
+        self.arrival_denied += other.arrival_denied;
     }
 }
 
 impl fmt::Display for Precision {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { runs, calls, arrivals, never_ran, proven } = self;
+        let Self { runs, calls, arrivals, never_ran, proven, never_arrived, arrival_denied } = self;
         write!(formatter, "{runs} runs, {calls} calls, {arrivals} requests; ")?;
-        write!(formatter, "of {never_ran} failed attempts that never ran, {proven} say not_executed")
+        write!(formatter, "of {never_ran} failed attempts that never ran, {proven} say not_executed; ")?;
+        write!(formatter, "of the {never_arrived} of them that never arrived, {arrival_denied}")
     }
 }
 
@@ -51,12 +58,12 @@ pub(crate) fn check(plan: &Plan, course: &Course) -> Result<Precision, Vec<Strin
     let mut judge = Judge { plan, course, ledger: &course.ledger, by_id, wrong: course.faults.clone() };
     judge.executions();
     judge.verdicts();
-    let (never_ran, proven) = judge.attempts();
+    let precision = judge.attempts();
     judge.neighbours();
     judge.sessions();
     if judge.wrong.is_empty() {
         let (calls, arrivals) = (plan.calls.len(), course.ledger.arrivals.len());
-        return Ok(Precision { runs: 1, calls, arrivals, never_ran, proven });
+        return Ok(Precision { runs: 1, calls, arrivals, ..precision });
     }
     judge.wrong.extend(course.ledger.arrivals.iter().map(|it| {
         let (rpc, name) = (it.rpc.as_deref().unwrap_or(&it.http), it.name.as_deref().unwrap_or_default());
@@ -142,8 +149,8 @@ impl Judge<'_> {
     }
 
     /// No attempt that ran is said not to have run; and how many of those that did not run are known not to have.
-    fn attempts(&mut self) -> (usize, usize) {
-        let (mut never_ran, mut proven) = (0, 0);
+    fn attempts(&mut self) -> Precision {
+        let mut precision = Precision::default();
         for event in failed_attempts(&self.course.events) {
             let id = event.request_id.unwrap_or_default();
             let says = event.execution == Some(Execution::NotExecuted);
@@ -152,11 +159,14 @@ impl Judge<'_> {
                     self.wrong.push(format!("attempt {id} says not_executed and ran"));
                 }
             } else {
-                never_ran += 1;
-                proven += usize::from(says);
+                let arrived = self.by_id.contains_key(&id);
+                precision.never_ran += 1;
+                precision.proven += usize::from(says);
+                precision.never_arrived += usize::from(!arrived);
+                precision.arrival_denied += usize::from(!arrived && says);
             }
         }
-        (never_ran, proven)
+        precision
     }
 
     /// The client lets go of a request that meets no fault only when its caller, its clock or close() does.
