@@ -95,7 +95,7 @@ impl Judge<'_> {
     fn executions(&mut self, number: usize, plan: &CallPlan) {
         let trust = self.script.client.trust;
         let by_hint = match plan.what {
-            Callee::Read | Callee::Prompt | Callee::List => true,
+            Callee::Read | Callee::Prompt | Callee::List | Callee::LogLevel => true,
             Callee::Peek => trust != Trust::None,
             Callee::Nudge => trust == Trust::Hinted,
             Callee::Poke | Callee::Raw => false,
@@ -181,6 +181,7 @@ impl Judge<'_> {
     /// or close() does; what the server answered in full is delivered.
     fn neighbours(&mut self, number: usize) {
         let (ended, end) = self.end(number);
+        let idle = self.script.calls[number].idle_ms.is_some();
         let interrupted = match end {
             End::Cancelled => true,
             End::Error(error) => matches!(error.kind(), Kind::Timeout | Kind::Closed),
@@ -190,7 +191,8 @@ impl Judge<'_> {
         for (index, entry) in self.entries_of(number) {
             let Some((at, over)) = entry.over else { continue };
             let answered = self.course.known.answered.contains(&index);
-            let hung = self.course.known.hung.contains(&index);
+            // An idle time-out lets go of an attempt, and the call may go on.
+            let hung = self.course.known.hung.contains(&index) || idle;
             match over {
                 Over::Dropped { drained: false } if !(hung || interrupted && at + TICK >= ended) => {
                     wrong.push(format!("the client let go of a request of call {number}"));

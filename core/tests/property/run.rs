@@ -100,7 +100,8 @@ async fn course(script: &Script) -> Result<Course, String> {
             faults.push("recover() or close() did not come back".to_owned());
         }
     }
-    let waiting = calls.iter().enumerate().filter(|(_, call)| !call.is_finished()).map(|(number, _)| number).collect();
+    let waiting: Vec<usize> =
+        calls.iter().enumerate().filter(|(_, call)| !call.is_finished()).map(|(number, _)| number).collect();
 
     server.heal();
     let mut probes = 0;
@@ -131,7 +132,14 @@ async fn course(script: &Script) -> Result<Course, String> {
     }
 
     let closing = Instant::now();
-    client.close().await;
+    let mut client = Some(client);
+    if script.dropped && waiting.is_empty() {
+        // Nobody holds another clone.
+        client = None;
+        sleep(Duration::from_secs(5)).await;
+    } else if let Some(client) = &client {
+        client.close().await;
+    }
     let close_took = closing.elapsed();
     let mut ends = Vec::new();
     for (number, call) in calls.into_iter().enumerate() {
@@ -231,6 +239,7 @@ async fn settle(client: Client, number: usize, plan: &CallPlan) -> End {
         Callee::Prompt => {
             options(client.get_prompt("hello", Value::Null), number, plan).await.map(|_| End::Result(None))
         }
+        Callee::LogLevel => options(client.set_log_level("info"), number, plan).await.map(|()| End::Result(None)),
         Callee::Raw => {
             let call = options(client.request("custom/thing", json!({ "name": "thing" })), number, plan);
             call.await.map(|raw| mark(&raw))
@@ -238,6 +247,7 @@ async fn settle(client: Client, number: usize, plan: &CallPlan) -> End {
         Callee::List => {
             let mut options = oncewire::CallOptions::default();
             options.timeout = plan.timeout_ms.map(Duration::from_millis);
+            options.idle_timeout = plan.idle_ms.map(Duration::from_millis);
             options.resend = Some(resend(plan.resend));
             let list = client.list_resources().cursor(format!("call-{number}")).options(&options);
             list.await.map(|_| End::Result(None))
@@ -248,8 +258,12 @@ async fn settle(client: Client, number: usize, plan: &CallPlan) -> End {
 
 fn options<T>(call: Call<T>, number: usize, plan: &CallPlan) -> Call<T> {
     let call = call.meta("call", json!(number)).resend(resend(plan.resend));
-    match plan.timeout_ms {
+    let call = match plan.timeout_ms {
         Some(timeout) => call.timeout(Duration::from_millis(timeout)),
+        None => call,
+    };
+    match plan.idle_ms {
+        Some(timeout) => call.idle_timeout(Duration::from_millis(timeout)),
         None => call,
     }
 }

@@ -12,6 +12,9 @@ pub(crate) struct Script {
     pub(crate) server: Nature,
     pub(crate) faults: Vec<Planned>,
     pub(crate) happenings: Vec<Happening>,
+    /// The client is not closed at the end: its last clone is dropped.
+    #[serde(default)]
+    pub(crate) dropped: bool,
     pub(crate) calls: Vec<CallPlan>,
 }
 
@@ -143,6 +146,11 @@ pub(crate) enum Fault {
     },
     /// The server forgets all sessions before it looks at the request.
     Restart,
+    /// Elsewhere in the origin, or in another.
+    Redirect {
+        status: u16,
+        same_origin: bool,
+    },
     /// A resumed stream ends without the answer, after a new event id or none.
     EmptyResume {
         new_id: bool,
@@ -186,6 +194,8 @@ pub(crate) struct CallPlan {
     pub(crate) what: Callee,
     pub(crate) resend: Resend,
     pub(crate) timeout_ms: Option<u64>,
+    #[serde(default)]
+    pub(crate) idle_ms: Option<u64>,
     /// The future is dropped that long after it was made.
     pub(crate) cancel_ms: Option<u64>,
 }
@@ -199,6 +209,7 @@ pub(crate) enum Callee {
     Prompt,
     List,
     Raw,
+    LogLevel,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -250,22 +261,24 @@ impl Script {
                 happenings.push(Happening { at_ms: random.u64(..=spread + 200), what });
             }
         }
-        Self { seed: random.u64(..), client, server, faults, happenings, calls }
+        let dropped = chance(random, 20);
+        Self { seed: random.u64(..), client, server, faults, happenings, dropped, calls }
     }
 }
 
 impl CallPlan {
     fn random(random: &mut Rng, spread: u64) -> Self {
-        use Callee::{List, Nudge, Peek, Poke, Prompt, Raw, Read};
+        use Callee::{List, LogLevel, Nudge, Peek, Poke, Prompt, Raw, Read};
         Self {
             at_ms: random.u64(..=spread),
-            what: pick(random, &[Poke, Poke, Poke, Peek, Nudge, Nudge, Read, Prompt, List, Raw]),
+            what: pick(random, &[Poke, Poke, Poke, Peek, Nudge, Nudge, Read, Prompt, List, Raw, LogLevel]),
             resend: match random.u32(..10) {
                 0 => Resend::Always,
                 1 => Resend::Never,
                 _ => Resend::Default,
             },
             timeout_ms: chance(random, 25).then(|| random.u64(1..5_000)),
+            idle_ms: chance(random, 10).then(|| random.u64(1..3_000)),
             cancel_ms: chance(random, 20).then(|| random.u64(1..3_000)),
         }
     }
@@ -305,7 +318,7 @@ impl Fault {
                 _ => Self::Hang { executes: false, head: executes },
             };
         }
-        match random.u32(..24) {
+        match random.u32(..25) {
             0..3 => Self::Slow {
                 connect_ms: if executes { 0 } else { random.u64(..500) },
                 head_ms: after_ms,
@@ -328,6 +341,7 @@ impl Fault {
             16..18 => Self::Cut { executes, event_id: chance(random, 60), orderly: chance(random, 50), after_ms },
             18 => Self::Half { executes },
             19 => Self::Hang { executes, head: chance(random, 50) },
+            20 => Self::Redirect { status: pick(random, &[301, 302, 303, 307, 308]), same_origin: chance(random, 70) },
             _ => Self::Restart,
         }
     }

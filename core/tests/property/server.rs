@@ -186,6 +186,10 @@ impl Faulty {
                 reply = reply.wait(Duration::from_millis(after_ms));
                 Ok(if orderly { reply } else { reply.broken(Cause::Reset) })
             }
+            Fault::Redirect { status, same_origin } => {
+                let to = if same_origin { "/elsewhere" } else { "http://other.test/mcp" };
+                Ok(Reply::new(status).header("location", to))
+            }
             Fault::Half { executes } => {
                 run(executes);
                 let reply = Reply::new(200).header("content-type", "application/json");

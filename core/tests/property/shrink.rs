@@ -1,7 +1,7 @@
 //! Makes a script that fails smaller, as long as it still fails: fewer faults, fewer calls, fewer happenings, plainer settings.
 
 use crate::attempt;
-use crate::script::{Client, Listening, Nature, Recovery, Resend, Script, Trust};
+use crate::script::{CallPlan, Client, Listening, Nature, Recovery, Resend, Script, Trust};
 
 /// A race that depends on more than the script may need a few tries to show.
 const TRIES: usize = 3;
@@ -39,7 +39,8 @@ fn candidates(script: &Script) -> Vec<Script> {
         candidates.push(smaller);
     }
     for index in 0..script.calls.len() {
-        let plainer: [fn(&mut crate::script::CallPlan); 4] = [
+        let plainer: [fn(&mut CallPlan); 5] = [
+            |call| call.idle_ms = None,
             |call| call.timeout_ms = None,
             |call| call.cancel_ms = None,
             |call| call.resend = Resend::Default,
@@ -56,6 +57,7 @@ fn candidates(script: &Script) -> Vec<Script> {
         smaller.faults[index].nth = smaller.faults[index].nth.saturating_sub(1);
         candidates.push(smaller);
     }
+    candidates.push(Script { dropped: false, ..script.clone() });
     let plainer: [fn(&mut Client, &mut Nature); 5] = [
         |client, _| client.token = false,
         |client, _| client.listen = false,
