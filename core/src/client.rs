@@ -25,7 +25,7 @@ use crate::rpc::params::Params;
 use crate::rpc::router::Router;
 use crate::session::handshake::Handshake;
 use crate::session::listener::Listener;
-use crate::session::recovery::{NoSession, Sessions};
+use crate::session::sessions::{NoSession, Sessions};
 use crate::session::state::State;
 use crate::settings::{Parts, Settings};
 use crate::tools::ToolHints;

@@ -21,7 +21,7 @@ use crate::policy::decide::{
     Ambiguity, Charge, Counts, Decision, Hints, SESSION_LOSSES, SessionStanding, Situation, TokenStanding, Wait, decide,
 };
 use crate::session::Session;
-use crate::session::recovery::NoSession;
+use crate::session::sessions::NoSession;
 use crate::text;
 use crate::transport::answer::Answer;
 use crate::transport::classify::Class;

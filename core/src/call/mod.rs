@@ -28,7 +28,7 @@ use crate::outcome::{Execution, Kind, merge};
 use crate::policy::decide::Counts;
 use crate::rpc::message::notification_bytes;
 use crate::rpc::params::Params;
-use crate::session::recovery::NoSession;
+use crate::session::sessions::NoSession;
 
 /// What the caller asked for.
 #[derive(Clone)]

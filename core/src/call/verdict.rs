@@ -9,7 +9,7 @@ use crate::error::{Error, Failure, RpcFailure};
 use crate::outcome::{Attempt, Execution, Kind, Phase, merge};
 use crate::rpc::message::ErrorObject;
 use crate::session::handshake::FlightFailure;
-use crate::session::recovery::NoSession;
+use crate::session::sessions::NoSession;
 use crate::text;
 
 /// What is not in the record.

@@ -10,7 +10,7 @@ use http::HeaderValue;
 use tokio::time::sleep;
 
 use super::Session;
-use super::recovery::Sessions;
+use super::sessions::Sessions;
 use crate::event::{Event, EventName};
 use crate::policy::backoff::{Backoff, BackoffBounds};
 use crate::policy::decide::RESUME_WAIT_MAX;

@@ -4,6 +4,7 @@ pub(crate) mod handshake;
 pub(crate) mod listener;
 pub(crate) mod recovery;
 pub(crate) mod restore;
+pub(crate) mod sessions;
 pub mod state;
 pub(crate) mod verify;
 

@@ -8,7 +8,7 @@ use tokio::time::timeout;
 
 use super::Session;
 use super::handshake::Handshake;
-use super::recovery::Restorable;
+use super::sessions::Restorable;
 use crate::call::attempt::{Attempt, Ended, Patience};
 use crate::event::{Event, EventName};
 use crate::method::Method;

@@ -1,0 +1,246 @@
+//! The sessions of one client, as calls see them: one to send on, how one stands, that one is lost.
+//!
+//! The state machine decides; `recovery.rs` carries out its actions. Waiters watch a counter and look again at every change.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::Session;
+use super::handshake::{FlightFailure, Handshake};
+use super::listener::Listener;
+use super::state::{Input, Machine, State};
+use crate::config::Recovery;
+use crate::policy::backoff::Backoff;
+use crate::policy::decide::SessionStanding;
+use crate::results::InitializeResult;
+use crate::tools::ToolHints;
+
+/// The longest wait before a flight that follows a failed one.
+const FLIGHT_GAP_MAX: Duration = Duration::from_secs(2);
+
+/// Why there is no session for a call.
+#[derive(Clone, Debug)]
+pub(crate) enum NoSession {
+    /// The client is closed.
+    Closed,
+    /// The session is lost, and only `recover()` brings a new one.
+    Lost,
+    /// The flight failed.
+    Failed {
+        /// Why.
+        failure: Arc<FlightFailure>,
+        /// Was it to replace a session, or to get the first one?
+        recovering: bool,
+    },
+}
+
+/// What the next session gets back from the one before.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Restorable {
+    pub(crate) log_level: Option<String>,
+    pub(crate) subscriptions: BTreeSet<String>,
+}
+
+/// The sessions of one client.
+#[derive(Debug)]
+pub(crate) struct Sessions {
+    pub(crate) handshake: Handshake,
+    pub(super) listener: Option<Listener>,
+    pub(super) tools: Arc<ToolHints>,
+    pub(super) shared: Mutex<Shared>,
+    /// Held over a step and the queueing of its events, so that events come in the order of the steps.
+    pub(super) order: Mutex<()>,
+    pub(super) changed: watch::Sender<u64>,
+    restorable: Mutex<Restorable>,
+}
+
+#[derive(Debug)]
+pub(super) struct Shared {
+    pub(super) machine: Machine,
+    pub(super) current: Option<Arc<Session>>,
+    /// What the server said of itself, last.
+    pub(super) last: Option<Arc<InitializeResult>>,
+    /// The last generation that there was.
+    pub(super) generation: u64,
+    /// How many flights were started.
+    pub(super) flights: u64,
+    /// Every session that may still be in use.
+    pub(super) alive: Vec<Weak<Session>>,
+    /// The last flight that failed, why, and whether it was to replace a session.
+    pub(super) failed: Option<(u64, Arc<FlightFailure>, bool)>,
+    /// The gaps between flights that fail in a row.
+    pub(super) gaps: Backoff,
+    pub(super) not_before: Option<Instant>,
+    /// Cancelled when the latest flight or verification has ended; there is one at a time.
+    pub(super) task: CancellationToken,
+}
+
+impl Sessions {
+    pub(crate) fn new(
+        handshake: Handshake,
+        listener: Option<Listener>,
+        tools: Arc<ToolHints>,
+        recovery: Recovery,
+    ) -> Self {
+        let gaps = Backoff::new(handshake.backoff.capped(FLIGHT_GAP_MAX));
+        Self {
+            handshake,
+            listener,
+            tools,
+            shared: Mutex::new(Shared {
+                machine: Machine::new(recovery),
+                current: None,
+                last: None,
+                generation: 0,
+                alive: Vec::new(),
+                flights: 0,
+                failed: None,
+                gaps,
+                not_before: None,
+                task: CancellationToken::new(),
+            }),
+            order: Mutex::default(),
+            changed: watch::Sender::new(0),
+            restorable: Mutex::default(),
+        }
+    }
+
+    pub(super) fn shared(&self) -> MutexGuard<'_, Shared> {
+        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn restorable(&self) -> MutexGuard<'_, Restorable> {
+        self.restorable.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn state(&self) -> State {
+        self.shared().machine.state()
+    }
+
+    /// The generation of the current session, or of the last one.
+    pub(crate) fn generation(&self) -> u64 {
+        self.shared().generation
+    }
+
+    /// What the server said of itself in its last answer to `initialize`.
+    pub(crate) fn last(&self) -> Option<Arc<InitializeResult>> {
+        self.shared().last.clone()
+    }
+
+    /// A session to send on; waits for a handshake or a verification that is needed or under way.
+    pub(crate) async fn acquire(self: &Arc<Self>) -> Result<Arc<Session>, NoSession> {
+        self.acquire_after(Input::Wanted).await
+    }
+
+    /// A new session, asked for by the caller.
+    pub(crate) async fn recover(self: &Arc<Self>) -> Result<Arc<Session>, NoSession> {
+        self.acquire_after(Input::RecoveryAsked).await
+    }
+
+    async fn acquire_after(self: &Arc<Self>, first: Input) -> Result<Arc<Session>, NoSession> {
+        let mut changed = self.changed.subscribe();
+        let mut joined = None;
+        let mut input = first;
+        let outcome = loop {
+            let task = {
+                // In one go with what a flight does when it lands: a flight that was joined and failed fails its waiters, and they do not
+                // start the next one.
+                let _order = self.order.lock().unwrap_or_else(PoisonError::into_inner);
+                if let Some(failed) = self.failure_of(joined) {
+                    break Err(failed);
+                }
+                self.step_in_order(input, None);
+                input = Input::Wanted;
+                let shared = self.shared();
+                match shared.machine.state() {
+                    State::Ready(_) => {
+                        if let Some(session) = &shared.current {
+                            break Ok(Arc::clone(session));
+                        }
+                    }
+                    State::Closed => break Err(NoSession::Closed),
+                    State::Lost(_) => break Err(NoSession::Lost),
+                    State::Connecting | State::Recovering(_) => {
+                        joined.get_or_insert(shared.flights);
+                    }
+                    State::Idle | State::Suspect(_) | State::Verifying(_) => {}
+                }
+                shared.task.clone()
+            };
+            self.handshake.wire.events.deliver();
+            tokio::select! {
+                // The sender lives as long as self.
+                _ = changed.changed() => {}
+                () = task.cancelled() => self.task_ended(),
+            }
+        };
+        self.handshake.wire.events.deliver();
+        outcome
+    }
+
+    fn failure_of(&self, joined: Option<u64>) -> Option<NoSession> {
+        let shared = self.shared();
+        let (flight, failure, recovering) = shared.failed.as_ref()?;
+        (*flight >= joined?).then(|| NoSession::Failed { failure: Arc::clone(failure), recovering: *recovering })
+    }
+
+    /// The server refused this session to one of our requests.
+    pub(crate) fn lost(self: &Arc<Self>, session: &Session) {
+        session.declare_gone();
+        self.step(Input::LossSeen(session.generation));
+    }
+
+    /// Something says that this session may be gone.
+    pub(crate) fn suspect(self: &Arc<Self>, session: &Session) {
+        self.step(Input::SuspicionSeen(session.generation));
+    }
+
+    /// How this session stands now.
+    pub(crate) fn standing(&self, session: &Session) -> SessionStanding {
+        let shared = self.shared();
+        match shared.machine.state() {
+            State::Ready(current) if current == session.generation => {
+                // Under `recovery = off` a session that the server refused stays current.
+                if session.gone().is_cancelled() { SessionStanding::Lost } else { SessionStanding::Current }
+            }
+            State::Suspect(current) | State::Verifying(current) if current == session.generation => {
+                SessionStanding::Suspect
+            }
+            State::Ready(_) | State::Suspect(_) | State::Verifying(_) => SessionStanding::Replaced,
+            State::Idle | State::Connecting | State::Recovering(_) | State::Lost(_) | State::Closed => {
+                SessionStanding::Lost
+            }
+        }
+    }
+
+    /// No further session; the current one is let go. Sessions end when the last of their calls does.
+    pub(crate) fn close(self: &Arc<Self>) {
+        self.step(Input::Close);
+    }
+
+    /// Ends every session that a call still holds on to: that call is not polled any more, or the client does not wait for it.
+    pub(crate) fn end_all(&self) {
+        let alive = std::mem::take(&mut self.shared().alive);
+        for session in alive.iter().filter_map(Weak::upgrade) {
+            session.end();
+        }
+    }
+
+    pub(super) fn step(self: &Arc<Self>, input: Input) {
+        {
+            let _order = self.order.lock().unwrap_or_else(PoisonError::into_inner);
+            self.step_in_order(input, None);
+        }
+        self.handshake.wire.events.deliver();
+    }
+
+    /// Cancelled when the client is closed.
+    pub(crate) fn closing(&self) -> &CancellationToken {
+        self.handshake.wire.background.closing()
+    }
+}
