@@ -129,8 +129,9 @@ describe("numbers and unknown members", () => {
     assert.deepEqual(rounded.structuredContent, JSON.parse(text));
   });
 
-  it("passes no text that is not JSON", () => {
+  it("passes no text that is not JSON, and no part of arguments", async () => {
     assert.throws(() => rawJson('{"a":1},"b":2'), SyntaxError);
+    await assert.rejects(client.callTool({ name: "echo", arguments: { n: rawJson("1") } }), TypeError);
   });
 
   it("carries every text unharmed", async () => {

@@ -98,6 +98,21 @@ describe("close", () => {
     assert.ok(residentMb() - before < 15, `${residentMb() - before} MB more`);
   });
 
+  it("keeps memory flat over 12,000 calls", { skip: !linux }, async () => {
+    await using scenario = await server.scenario();
+    await using client = await connect(scenario.url);
+    const calls = async (rounds: number) => {
+      for (let round = 0; round < rounds; round += 1) {
+        await Promise.all(Array.from({ length: 16 }, () => client.ping()));
+      }
+      await collected();
+    };
+    await calls(375);
+    const before = residentMb();
+    await calls(375);
+    assert.ok(residentMb() - before < 10, `${residentMb() - before} MB more`);
+  });
+
   it("settles calls in flight with a verdict", async () => {
     const holds = { when: { name: "poke" }, do: [{ mark: "here" }, { execute_for: { until: "never" } }] };
     await using scenario = await server.scenario({ main: { rules: [holds] } });
@@ -118,6 +133,29 @@ describe("close", () => {
     await useAndLose();
     await collected();
     await scenario.control({ await: { count: "arrivals", where: { http: "DELETE" }, is: 1 } });
+  });
+
+  it("does not come while a reader of events waits, though nobody holds the client", async () => {
+    await using scenario = await server.scenario();
+    const read = (async () => {
+      const words: string[] = [];
+      for await (const { event } of (await connect(scenario.url)).events()) {
+        words.push(event);
+        if (event === "session_suspect") {
+          return words;
+        }
+      }
+      return words;
+    })();
+    // Waiting for events does not keep a process alive; this one is to stay.
+    const alive = setInterval(() => {}, 1_000);
+    await scenario.control({ await: { count: "arrivals", where: { http: "GET" }, is: 1 } });
+    await collected();
+    await collected();
+    assert.equal(await scenario.count("DELETE"), 0);
+    await scenario.control("go_down");
+    assert.ok((await read).includes("session_suspect"));
+    clearInterval(alive);
   });
 
   it("does not come while a call waits, though nobody holds the client", async () => {

@@ -58,6 +58,9 @@ export interface Event {
 /** As many as the core holds back for a slow reader. */
 const QUEUE = 1_024;
 
+/** Streams that somebody waits on. Nothing else may refer to their clients, and yet those must not be collected. */
+const awaited = new Set<EventStream>();
+
 /**
  * Events as they happen, for one reader: `for await (const event of client.events())`. It ends after `closed`.
  *
@@ -91,6 +94,9 @@ export class EventStream implements AsyncIterableIterator<Event, undefined> {
     const reader = this.#readers.shift();
     if (reader !== undefined) {
       reader({ done: false, value: event });
+      if (this.#readers.length === 0) {
+        awaited.delete(this);
+      }
     } else if (this.#queue.push(event) > QUEUE) {
       this.#queue.shift();
       this.#dropped += 1;
@@ -103,6 +109,7 @@ export class EventStream implements AsyncIterableIterator<Event, undefined> {
   #end(): void {
     this.#ended = true;
     this.#stop();
+    awaited.delete(this);
     for (const reader of this.#readers.splice(0)) {
       reader({ done: true, value: undefined });
     }
@@ -117,6 +124,7 @@ export class EventStream implements AsyncIterableIterator<Event, undefined> {
     if (this.#ended) {
       return Promise.resolve({ done: true, value: undefined });
     }
+    awaited.add(this);
     return new Promise((resolve) => this.#readers.push(resolve));
   }
 

@@ -14,6 +14,11 @@ export class RawJson {
     JSON.parse(text);
     this.text = text;
   }
+
+  /** It stands for all arguments or all params; as a part of them it would come out as something else. */
+  toJSON(): never {
+    throw new TypeError("rawJson stands for the whole of the arguments or params, not for a part of them");
+  }
 }
 
 /** JSON that is sent as it is written, every digit of it. */
