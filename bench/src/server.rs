@@ -121,10 +121,7 @@ fn answer(request: &Request, shared: &Shared) -> String {
 
 /// The id is wherever the client puts it; a full parse would cost more than the clients that are measured.
 fn reply(body: &str, result: &str) -> String {
-    let id = body
-        .split_once("\"id\":")
-        .and_then(|(_, rest)| rest.split([',', '}']).next())
-        .map_or("null", str::trim);
+    let id = body.split_once("\"id\":").and_then(|(_, rest)| rest.split([',', '}']).next()).map_or("null", str::trim);
     format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#)
 }
 

@@ -3,6 +3,14 @@
 
 #![forbid(unsafe_code)]
 
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+mod readme {}
+
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/options.md")]
+mod options_page {}
+
 mod auth;
 mod background;
 mod builder;

@@ -6,15 +6,19 @@ use crate::call::attempt::Ended;
 use crate::outcome::Kind;
 use crate::transport::answer::Answer;
 use crate::transport::classify;
-use crate::transport::exchange::WireFailure;
+use crate::transport::exchange::{Cause, WireFailure};
 use crate::transport::headers;
 
 /// The longest chain of causes that a text repeats.
 const CAUSES: usize = 6;
 
-/// A failure of the HTTP stack: what it is, and what was underneath it.
+/// A failure of the HTTP stack: what it is and, where that says something to a person, what was underneath it. What was underneath a
+/// connection that ended is the stack's own talk; the error's source has it.
 pub(crate) fn of_failure(failure: &WireFailure) -> String {
     let mut text = failure.to_string();
+    if matches!(failure.cause, Cause::Closed | Cause::Reset | Cause::Refused | Cause::RefusedStream) {
+        return text;
+    }
     let mut source = failure.source();
     let mut said = text.clone();
     for _ in 0..CAUSES {

@@ -103,7 +103,7 @@ pub enum AnswerId {
     Foreign,
 }
 
-/// What the end of an attempt is, for [`crate::policy::decide`].
+/// What the end of an attempt is, for [`decide()`](crate::policy::decide()).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Class {
