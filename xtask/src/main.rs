@@ -1,5 +1,6 @@
 //! The commands of the oncewire workspace: `cargo xtask test`, `cargo xtask demo` and `cargo xtask swift`.
 
+mod bench;
 mod conformance;
 mod demo;
 mod peers;
@@ -26,6 +27,8 @@ enum Command {
     Demo(demo::Options),
     /// Run the official conformance suite against the fault server
     Conformance(conformance::Options),
+    /// Measure calls per second, recovery, errors and memory against a bare HTTP loop and another client
+    Bench(bench::Options),
     /// Build what the Swift package links, and check its generated sources
     Swift(swift::Options),
 }
@@ -35,6 +38,7 @@ fn main() -> ExitCode {
         Command::Test(options) => test::run(&options),
         Command::Demo(options) => demo::run(&options),
         Command::Conformance(options) => conformance::run(&options),
+        Command::Bench(options) => bench::run(&options),
         Command::Swift(options) => swift::run(&options),
     };
     match outcome {
