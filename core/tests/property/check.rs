@@ -75,10 +75,17 @@ struct Judge<'a> {
     precision: Precision,
 }
 
-impl Judge<'_> {
+impl<'a> Judge<'a> {
     fn end(&self, number: usize) -> (Instant, &End) {
         let (at, end) = &self.course.ends[number];
         (*at, end)
+    }
+
+    /// The requests of this method; one that was led elsewhere counts where it was led to.
+    fn of(&self, method: &str) -> Vec<&'a Entry> {
+        let course = self.course;
+        let attempts = course.entries.iter().enumerate().filter(|(index, _)| !course.known.led_on.contains(index));
+        attempts.map(|(_, entry)| entry).filter(|entry| entry.method() == method).collect()
     }
 
     fn executions_of(&self, number: usize) -> Vec<&Execution> {
@@ -212,7 +219,9 @@ impl Judge<'_> {
     fn promptness(&mut self, number: usize, plan: &CallPlan) {
         let (ended, end) = self.end(number);
         let mut wrong = Vec::new();
-        let taken: Vec<_> = self.entries_of(number).into_iter().filter(|(_, entry)| entry.taken).collect();
+        let led_on = &self.course.known.led_on;
+        let is_attempt = |(index, entry): &(usize, &Entry)| entry.taken && !led_on.contains(index);
+        let taken: Vec<_> = self.entries_of(number).into_iter().filter(is_attempt).collect();
         if taken.len() > ATTEMPTS {
             wrong.push(format!("call {number} was sent {} times", taken.len()));
         }
@@ -335,7 +344,7 @@ impl Judge<'_> {
     /// Every session that the client was given gets one DELETE, unless the server declared it gone.
     fn sessions(&mut self) {
         let mut deletes: HashMap<&str, usize> = HashMap::new();
-        for entry in self.course.entries.iter().filter(|entry| entry.method() == "DELETE") {
+        for entry in self.of("DELETE") {
             *deletes.entry(entry.session().unwrap_or_default()).or_default() += 1;
         }
         // What a look-up of hints is told is not followed up.
@@ -390,7 +399,7 @@ impl Judge<'_> {
     /// A request that nobody waits for any more is cancelled once, unless its session is gone; nothing else is.
     fn notifications(&mut self) {
         let mut cancelled: HashMap<u64, usize> = HashMap::new();
-        for entry in self.course.entries.iter().filter(|entry| entry.method() == "notifications/cancelled") {
+        for entry in self.of("notifications/cancelled") {
             let id = entry.message.pointer("/params/requestId").and_then(Value::as_u64).unwrap_or_default();
             *cancelled.entry(id).or_default() += 1;
         }

@@ -20,6 +20,8 @@ pub(crate) struct Known {
     pub(crate) hung: HashSet<usize>,
     /// Arrivals whose body holds the whole answer.
     pub(crate) answered: HashSet<usize>,
+    /// Arrivals that were led elsewhere: the arrival there is the same attempt.
+    pub(crate) led_on: HashSet<usize>,
     /// Arrivals that were told that their session is gone, and the session.
     pub(crate) told_gone: HashMap<usize, String>,
     /// Arrivals of `initialize` that were answered with a session.
@@ -187,6 +189,9 @@ impl Faulty {
                 Ok(if orderly { reply } else { reply.broken(Cause::Reset) })
             }
             Fault::Redirect { status, same_origin } => {
+                if same_origin && matches!(status, 307 | 308) {
+                    self.known().led_on.insert(arrival.number);
+                }
                 let to = if same_origin { "/elsewhere" } else { "http://other.test/mcp" };
                 Ok(Reply::new(status).header("location", to))
             }
