@@ -17,9 +17,25 @@ use plan::Plan;
 
 /// So many runs at once: they mostly wait.
 const AT_ONCE: usize = 8;
+/// So long a plan that failed is made smaller, and so often each smaller one is tried: sockets have their own timing.
+const PATIENCE: std::time::Duration = std::time::Duration::from_secs(60);
+const TRIES: usize = 3;
 
 fn number(variable: &str) -> Option<u64> {
     std::env::var(variable).ok()?.parse().ok()
+}
+
+/// A plan that fails is made smaller as long as what is left still fails in one of a few tries, and there is time.
+fn shrink(servers: &tokio::runtime::Handle, mut plan: Plan, mut wrong: Vec<String>) -> (Plan, Vec<String>) {
+    let began = std::time::Instant::now();
+    let fails = |plan: &Plan| {
+        let tried = |_| run::run(servers, plan).and_then(|course| check::check(plan, &course)).err();
+        if began.elapsed() < PATIENCE { (0..TRIES).find_map(tried) } else { None }
+    };
+    while let Some(smaller) = plan.smaller().into_iter().find_map(|plan| fails(&plan).map(|wrong| (plan, wrong))) {
+        (plan, wrong) = smaller;
+    }
+    (plan, wrong)
 }
 
 #[test]
@@ -43,6 +59,7 @@ fn the_promises_hold_over_real_sockets() {
                     match run::run(servers.handle(), &plan).and_then(|course| check::check(&plan, &course)) {
                         Ok(precision) => total.lock().unwrap().add(precision),
                         Err(wrong) => {
+                            let (plan, wrong) = shrink(servers.handle(), plan, wrong);
                             let whence = format!("run {run} of {runs}: ONCEWIRE_SEED={own} ONCEWIRE_SOCKET_RUNS=1");
                             failures.lock().unwrap().push(format!("{whence}\n  {}\n{plan:#?}", wrong.join("\n  ")));
                         }

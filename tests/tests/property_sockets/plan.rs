@@ -4,7 +4,7 @@ use fastrand::Rng;
 use oncewire_tests::server::{Options, Rule};
 use serde_json::{Value, json};
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Plan {
     pub(crate) http2: bool,
     pub(crate) listen: bool,
@@ -102,6 +102,33 @@ impl Plan {
             happenings,
             calls: (0..random.usize(1..=10)).map(|_| Call::random(random)).collect(),
         }
+    }
+
+    /// Every plan that has one thing less.
+    pub(crate) fn smaller(&self) -> Vec<Self> {
+        let mut plans = Vec::new();
+        let mut less = |change: &dyn Fn(&mut Self)| {
+            let mut plan = self.clone();
+            change(&mut plan);
+            plans.push(plan);
+        };
+        (0..self.faults.len()).for_each(|nth| {
+            less(&|plan| {
+                plan.faults.remove(nth);
+            });
+        });
+        (0..self.happenings.len()).for_each(|nth| {
+            less(&|plan| {
+                plan.happenings.remove(nth);
+            });
+        });
+        // The last call first: the others keep their numbers, which are in their keys.
+        (1..self.calls.len()).rev().for_each(|nth| {
+            less(&|plan| {
+                plan.calls.remove(nth);
+            });
+        });
+        plans
     }
 
     pub(crate) fn rules(&self) -> Vec<Rule> {
