@@ -10,6 +10,7 @@ import Foundation
 import PackageDescription
 
 let platforms: [SupportedPlatform] = [.macOS(.v13), .iOS(.v16)]
+let apple: [Platform] = [.macOS, .iOS]
 
 #if os(macOS)
     /// Set when a release is made (`cargo xtask swift` prints the checksum).
@@ -34,7 +35,14 @@ let package = Package(
     products: [.library(name: "Oncewire", targets: ["Oncewire"])],
     targets: [
         ffi,
-        .target(name: "OncewireNative", dependencies: ["oncewire_swiftFFI"], path: "bindings-swift/Sources/OncewireNative"),
+        .target(
+            name: "OncewireNative", dependencies: ["oncewire_swiftFFI"], path: "bindings-swift/Sources/OncewireNative",
+            linkerSettings: [
+                // What the core takes from the system there: certificates, proxy settings. A static library does not say so itself.
+                .linkedFramework("CoreFoundation", .when(platforms: apple)),
+                .linkedFramework("Security", .when(platforms: apple)),
+                .linkedFramework("SystemConfiguration", .when(platforms: apple)),
+            ]),
         .target(name: "Oncewire", dependencies: ["OncewireNative"], path: "bindings-swift/Sources/Oncewire"),
         .testTarget(name: "OncewireTests", dependencies: ["Oncewire"], path: "bindings-swift/Tests/OncewireTests"),
     ],

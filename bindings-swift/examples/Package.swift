@@ -1,12 +1,17 @@
 // swift-tools-version: 6.0
 //
-// Two programs that link the package: a command-line one for every system, and a small app for macOS. They share what is not a user interface.
+// Programs that link the package: a command-line one for every system, and a small app for macOS, which share what is not a user interface; and
+// the Swift half of the benchmark.
 
 import PackageDescription
 
-var products: [Product] = [.executable(name: "oncewire-twin", targets: ["Twin"])]
+var products: [Product] = [
+    .executable(name: "oncewire-twin", targets: ["Twin"]),
+    .executable(name: "oncewire-bench", targets: ["Bench"]),
+]
 var targets: [Target] = [
     .target(name: "Desk", dependencies: [.product(name: "Oncewire", package: "oncewire")]),
+    .executableTarget(name: "Bench", dependencies: [.product(name: "Oncewire", package: "oncewire")]),
     .executableTarget(name: "Twin", dependencies: ["Desk", .product(name: "Oncewire", package: "oncewire")]),
 ]
 

@@ -33,16 +33,21 @@ pub(crate) struct Options {
     /// Write the generated sources in place of comparing them
     #[arg(long)]
     write: bool,
+    /// Build with optimisations and compare calls per second, from Swift and from Rust
+    #[arg(long)]
+    bench: bool,
 }
 
 /// Builds and checks. `Ok(false)` means that the generated sources are not those of the library.
 pub(crate) fn run(options: &Options) -> Result<bool> {
     let root = workspace::root()?;
-    let folder = workspace::target()?.join("swift");
-    let profile = if options.release { "release" } else { "debug" };
+    let release = options.release || options.bench;
+    // A folder for each profile: the package manager does not link anew when only the library has changed.
+    let (profile, folder) = if release { ("release", "swift/release") } else { ("debug", "swift") };
+    let folder = workspace::target()?.join(folder);
 
     let mut arguments = vec!["build", "-p", "oncewire-swift"];
-    if options.release {
+    if release {
         arguments.push("--release");
     }
     cargo(&root, &arguments)?;
@@ -54,12 +59,61 @@ pub(crate) fn run(options: &Options) -> Result<bool> {
     }
 
     if cfg!(target_os = "macos") {
-        xcframework::make(&root, &generated, &folder)?;
+        xcframework::make(&root, &generated, &workspace::target()?.join("swift"))?;
     } else {
         provide(&library, &folder)?;
         println!("XCFramework: made on macOS only, not here");
     }
+    if options.bench {
+        bench(&root, &folder)?;
+    }
     Ok(true)
+}
+
+/// Swift with its arguments: on Linux inside the root that the project's script makes, elsewhere that of the system.
+pub(crate) fn swift(root: &Path, arguments: &[&str], packages: &Path, scratch: &Path) -> Result<Command> {
+    let mut command = in_toolchain(root)?;
+    command.arg("swift").args(arguments).arg("--scratch-path").arg(scratch).env("PKG_CONFIG_PATH", packages);
+    Ok(command)
+}
+
+/// A command that goes on to be one inside the toolchain.
+fn in_toolchain(root: &Path) -> Result<Command> {
+    let mut command = Command::new(if cfg!(target_os = "linux") { "sh" } else { "env" });
+    if cfg!(target_os = "linux") {
+        command.arg(root.join("bindings-swift/scripts/in-toolchain.sh"));
+    }
+    let target = workspace::target()?;
+    if !target.starts_with(root) {
+        command.env("ONCEWIRE_SWIFT_BIND", target);
+    }
+    command.current_dir(root);
+    Ok(command)
+}
+
+/// Calls per second from Swift and from Rust, in one run.
+fn bench(root: &Path, folder: &Path) -> Result<()> {
+    if cfg!(target_os = "linux") {
+        succeed(Command::new("sh").arg(root.join("bindings-swift/scripts/toolchain.sh")))?;
+    }
+    let scratch = folder.join("examples");
+    let arguments =
+        ["build", "-c", "release", "--product", "oncewire-bench", "--package-path", "bindings-swift/examples"];
+    succeed(&mut swift(root, &arguments, folder, &scratch)?)?;
+    let program = scratch.join("release").join("oncewire-bench");
+    let program = if cfg!(target_os = "linux") {
+        format!("sh {} {}", root.join("bindings-swift/scripts/in-toolchain.sh").display(), program.display())
+    } else {
+        program.display().to_string()
+    };
+    let mut command = Command::new(workspace::cargo());
+    command.current_dir(root).args(["bench", "--quiet", "-p", "oncewire-swift", "--bench", "calls"]);
+    command.env("ONCEWIRE_SWIFT_BENCH", program);
+    let target = workspace::target()?;
+    if !target.starts_with(root) {
+        command.env("ONCEWIRE_SWIFT_BIND", target);
+    }
+    succeed(&mut command)
 }
 
 /// The sources that belong to this library, in a folder of their own. They are made from the library itself, so they cannot describe another.

@@ -29,3 +29,13 @@ func vector(_ one: Case) async throws {
     }
     await gate.leave()
 }
+
+/// A scenario that expects what does not happen must fail: else the others prove nothing.
+@Test func aVectorThatExpectsTheWrongThingFails() async throws {
+    let all = try cases.get()
+    let one = try #require(all.first { $0.testDescription.hasPrefix("s37_one_key") })
+    guard case .object(var members) = one.vector else { throw Trouble("odd vector") }
+    members["expect"] = ["ledger": [["count": "executions", "where": ["name": "poke"], "is": 2]]]
+    let failures = try await VectorRun.run(.object(members))
+    #expect(failures.count == 1)
+}

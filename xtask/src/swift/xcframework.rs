@@ -103,6 +103,8 @@ fn plan(target: &Path, folder: &Path) -> Vec<Vec<String>> {
     }
     words.extend(["-output".to_owned(), text(&folder.join(NAME))]);
     commands.push(words);
+    // The package manager remembers what a manifest said by its text alone: that there was no XCFramework, too.
+    commands.push(["swift", "package", "purge-cache"].map(str::to_owned).into());
     // ditto keeps what zip would lose, and --keepParent puts the folder itself into the archive, as the package manager wants it.
     let zip = ["ditto", "-c", "-k", "--sequesterRsrc", "--keepParent"].map(str::to_owned);
     commands.push([&zip[..], &[text(&folder.join(NAME)), text(&archive(folder))]].concat());

@@ -8,6 +8,7 @@ use anyhow::{Result, bail};
 
 use super::step::Step;
 use super::{fault_server, quiet_success, rust};
+use crate::swift::swift;
 use crate::workspace;
 
 /// Can there be a Swift here? On Linux a script makes one, as root and on a Debian.
@@ -48,23 +49,9 @@ pub(crate) fn steps(root: &Path) -> Result<Vec<Step>> {
     let (build, server) = fault_server(root)?;
     preparations.push(build);
 
-    let swift = |arguments: &[&str], scratch: &Path| {
-        let mut command = if cfg!(target_os = "linux") {
-            let mut command = Command::new("sh");
-            command.arg(root.join("bindings-swift").join("scripts").join("in-toolchain.sh")).arg("swift");
-            command
-        } else {
-            Command::new("swift")
-        };
-        command.current_dir(root).args(arguments).arg("--scratch-path").arg(scratch);
-        command.env("PKG_CONFIG_PATH", &folder).env("ONCEWIRE_FAULT_SERVER", &server);
-        command.env("ONCEWIRE_TWIN", examples.join("debug").join("oncewire-twin"));
-        if !target.starts_with(root) {
-            command.env("ONCEWIRE_SWIFT_BIND", &target);
-        }
-        command
-    };
-    preparations.push(swift(&["build", "--package-path", "bindings-swift/examples"], &examples));
-    let command = swift(&["test", "-Xswiftc", "-warnings-as-errors"], &scratch);
+    preparations.push(swift(root, &["build", "--package-path", "bindings-swift/examples"], &folder, &examples)?);
+    let mut command = swift(root, &["test", "-Xswiftc", "-warnings-as-errors"], &folder, &scratch)?;
+    command.env("ONCEWIRE_FAULT_SERVER", &server);
+    command.env("ONCEWIRE_TWIN", examples.join("debug").join("oncewire-twin"));
     Ok(vec![Step { title: "swift test", preparations, command, must_find_tests: true }])
 }
