@@ -7,6 +7,8 @@ use serde_json::{Value, json};
 #[derive(Debug, Clone)]
 pub(crate) struct Plan {
     pub(crate) http2: bool,
+    /// The client's tasks run on several threads.
+    pub(crate) threads: bool,
     pub(crate) listen: bool,
     pub(crate) recovery: oncewire::Recovery,
     pub(crate) trust: oncewire::TrustAnnotations,
@@ -94,6 +96,7 @@ impl Plan {
         }
         Self {
             http2,
+            threads: chance(random, 40),
             listen: chance(random, 70),
             recovery: pick(random, &[Recovery::Auto, Recovery::Auto, Recovery::Auto, Recovery::Surface, Recovery::Off]),
             trust: pick(random, &[Trust::Hinted, Trust::Hinted, Trust::ReadOnly, Trust::None]),

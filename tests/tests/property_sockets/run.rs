@@ -39,7 +39,12 @@ pub(crate) struct Course {
 pub(crate) fn run(servers: &Handle, plan: &Plan) -> Result<Course, Vec<String>> {
     let script = Script { options: plan.options(), rules: plan.rules() };
     let server = servers.block_on(FaultServer::start(script)).map_err(|error| vec![error.to_string()])?;
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let mut builder = if plan.threads {
+        tokio::runtime::Builder::new_multi_thread()
+    } else {
+        tokio::runtime::Builder::new_current_thread()
+    };
+    let runtime = builder.worker_threads(2).enable_all().build().unwrap();
     let course = runtime.block_on(course(plan, Arc::new(server)));
     drop(runtime);
     course.map_err(|problem| vec![problem])
