@@ -1,4 +1,4 @@
-//! The commands of the oncewire workspace: `cargo xtask test`, `cargo xtask demo` and `cargo xtask swift`.
+//! The commands of the oncewire workspace: `cargo xtask test`, `demo`, `peers`, `conformance` and `cargo xtask swift`.
 
 mod bench;
 mod conformance;
@@ -25,6 +25,8 @@ enum Command {
     Test(test::Options),
     /// Show a client that lives through a restart, a cut connection and a dead stream
     Demo(demo::Options),
+    /// Put real servers through restarts, kills and cut connections
+    Peers(peers::Options),
     /// Run the official conformance suite against the fault server
     Conformance(conformance::Options),
     /// Measure calls per second, recovery, errors and memory against a bare HTTP loop and another client
@@ -37,6 +39,7 @@ fn main() -> ExitCode {
     let outcome = match Arguments::parse().command {
         Command::Test(options) => test::run(&options),
         Command::Demo(options) => demo::run(&options),
+        Command::Peers(options) => peers::run(&options),
         Command::Conformance(options) => conformance::run(&options),
         Command::Bench(options) => bench::run(&options),
         Command::Swift(options) => swift::run(&options),

@@ -85,7 +85,7 @@ async fn in_time(title: &str, part: impl Future<Output = Result<()>>) -> Result<
 }
 
 #[cfg(unix)]
-async fn told_to_stop() -> std::io::Result<()> {
+pub(crate) async fn told_to_stop() -> std::io::Result<()> {
     use tokio::signal::unix::{SignalKind, signal};
     let (mut terminate, mut hang_up) = (signal(SignalKind::terminate())?, signal(SignalKind::hangup())?);
     tokio::select! {
@@ -96,6 +96,6 @@ async fn told_to_stop() -> std::io::Result<()> {
 }
 
 #[cfg(not(unix))]
-async fn told_to_stop() -> std::io::Result<()> {
+pub(crate) async fn told_to_stop() -> std::io::Result<()> {
     tokio::signal::ctrl_c().await
 }

@@ -1,16 +1,20 @@
 //! The reference server of the MCP project for trying out clients, npm `@modelcontextprotocol/server-everything`: sessions, an event store, and
 //! 400 instead of 404 for a session that it does not know.
 
+use std::time::Duration;
+
 use anyhow::Result;
 use serde_json::json;
 
 use super::install::{self, Installed};
 use super::ledger::Ledger;
+use super::offers::Offers;
 use super::process::{self, Launch};
 use super::{About, Peer, Resumption, Tool};
 
 const PACKAGE: &str = "@modelcontextprotocol/server-everything";
-const VERSION: &str = "2026.8.31";
+/// The version.
+pub(crate) const VERSION: &str = "2026.8.31";
 
 /// What it is called in the output.
 pub(crate) fn title() -> String {
@@ -52,8 +56,17 @@ pub(crate) async fn start() -> Result<Result<Peer, String>> {
         quick: Tool { name: "echo", arguments: json!({ "message": "hello" }) },
         // It says of itself that it only reads: what may be done with that is for the caller to decide.
         slow: Tool { name: "trigger-long-running-operation", arguments: json!({ "duration": Peer::SLOW, "steps": 3 }) },
+        slow_reads: true,
         // Its event store gives back an event's id where the SDK asks for the stream's.
         resumption: Resumption::Silent,
+        retry: Duration::ZERO,
+        offers: Offers {
+            resource: "demo://resource/static/document/features.md",
+            prompt: ("args-prompt", json!({ "city": "Paris" })),
+            completion: ("completable-prompt", "department", "S"),
+            log_level: true,
+            subscriptions: true,
+        },
     };
     Peer::start(about, launch, ledger).await.map(Ok)
 }

@@ -9,6 +9,12 @@ use std::time::Instant;
 
 use anyhow::{Context as _, Result, bail};
 use tokio::process::Command;
+use tokio::sync::Mutex;
+
+use crate::workspace;
+
+/// Two servers may need the same package at the same time.
+static INSTALLING: Mutex<()> = Mutex::const_new(());
 
 /// What came of an installation.
 #[derive(Debug)]
@@ -50,6 +56,42 @@ pub(crate) async fn pip(package: &str, version: &str) -> Result<Installed> {
     .await
 }
 
+/// Builds a cargo project that stands outside of the workspace, in a folder of ours, and says where its program is.
+pub(crate) async fn cargo_project(project: &Path, program: &str) -> Result<PathBuf> {
+    let target = super::folder()?.join(program);
+    let built = target.join("debug").join(format!("{program}{}", std::env::consts::EXE_SUFFIX));
+    if !built.is_file() {
+        println!("building {program}, once, into {} ...", target.display());
+    }
+    let mut cargo = Command::new(workspace::cargo());
+    cargo.args(["build", "--locked", "--quiet", "--manifest-path"]).arg(project.join("Cargo.toml"));
+    let _one_at_a_time = INSTALLING.lock().await;
+    finish(cargo.arg("--target-dir").arg(&target)).await.with_context(|| format!("{program} could not be built"))?;
+    Ok(built)
+}
+
+/// Makes sure that a program of a Debian package is there. It is installed only by root, and only where that starts no service: the
+/// text says why it is not there.
+pub(crate) async fn apt(package: &str, program: &str) -> Result<Option<String>> {
+    let _one_at_a_time = INSTALLING.lock().await;
+    if runs(program, &["-v"]).await && runs("setpriv", &["--version"]).await {
+        return Ok(None);
+    }
+    let missing = format!("{program} is not on this machine: install the Debian package {package}");
+    let root = Command::new("id").arg("-u").output().await.is_ok_and(|output| output.stdout.trim_ascii() == b"0");
+    if !root || !runs("apt-get", &["--version"]).await || Path::new("/run/systemd/system").exists() {
+        return Ok(Some(missing));
+    }
+    println!("installing {package} by apt-get, once ...");
+    for words in [&["update", "--quiet"][..], &["install", "--quiet", "--yes", "--no-install-recommends", package]] {
+        // In runlevel 1 no service is started.
+        let mut apt = Command::new("apt-get");
+        apt.args(words).env("DEBIAN_FRONTEND", "noninteractive").env("RUNLEVEL", "1");
+        finish(&mut apt).await.with_context(|| format!("{package} could not be installed by apt-get"))?;
+    }
+    Ok((!runs(program, &["-v"]).await).then_some(missing))
+}
+
 /// The interpreter of a virtual environment.
 pub(crate) fn python_of(folder: &Path) -> PathBuf {
     if cfg!(windows) { folder.join("Scripts").join("python.exe") } else { folder.join("bin").join("python") }
@@ -60,6 +102,7 @@ async fn once(installer: &str, specifier: &str, install: impl AsyncFnOnce(&Path)
     let name: String = specifier.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
     let folder = super::folder()?.join(format!("{installer}-{}", name.trim_matches('-')));
     let marker = folder.join(".installed");
+    let _one_at_a_time = INSTALLING.lock().await;
     if marker.is_file() {
         return Ok(Installed::Here(folder));
     }

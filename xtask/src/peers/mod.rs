@@ -5,25 +5,40 @@
 //! | --- | --- |
 //! | `install.rs` | packages at pinned versions, into a folder of our own |
 //! | `process.rs` | one server process: start, kill, start again on the same port |
-//! | `relay.rs` | the wire between client and server, which can be cut or frozen |
+//! | `relay.rs`, `exchange.rs` | the wire between client and server, which can be cut or frozen, and what went past on it |
 //! | `ledger.rs` | what the server wrote down of the tools that ran |
-//! | `everything.rs`, `python_mcp.rs` | one server each: how it is installed, started and what its tools are called |
+//! | `everything.rs`, `python_mcp.rs`, `typescript_sdk.rs`, `rmcp.rs` | one server each: how it is installed, started and what its tools are called |
+//! | `bridges.rs`, `middleboxes.rs` | what stands before a server |
+//! | `offers.rs` | what a server offers besides tools, and one call of each method |
+//! | `command.rs`, `situations.rs`, `table.rs` | `cargo xtask peers`: every server in every situation, and the table of it |
 
+mod bridges;
+mod command;
 pub(crate) mod everything;
+mod exchange;
 pub(crate) mod install;
 pub(crate) mod ledger;
+mod middleboxes;
+mod offers;
 pub(crate) mod process;
 pub(crate) mod python_mcp;
 pub(crate) mod relay;
+mod rmcp;
+mod situations;
+mod table;
+mod typescript_sdk;
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 use serde_json::Value;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
+pub(crate) use self::command::{Options, run};
 use self::ledger::Ledger;
+use self::offers::Offers;
 use self::process::{Launch, Process};
 use self::relay::Relay;
 use crate::workspace;
@@ -40,6 +55,8 @@ pub(crate) struct Tool {
 pub(crate) enum Resumption {
     /// The server gives no event ids: there is nothing to read on from.
     NotOffered,
+    /// The answer is read on, from where it was cut.
+    Works,
     /// The server opens the stream again, and never delivers the answer on it.
     Silent,
 }
@@ -53,7 +70,12 @@ pub(crate) struct About {
     pub(crate) quick: Tool,
     /// A tool that takes [`Peer::SLOW`], long enough to be in the middle of it.
     pub(crate) slow: Tool,
+    /// The slow tool says of itself that it only reads.
+    pub(crate) slow_reads: bool,
     pub(crate) resumption: Resumption,
+    /// How long it asks to wait before reading on, at most.
+    pub(crate) retry: Duration,
+    pub(crate) offers: Offers,
 }
 
 /// A server that runs, with the wire to it and its ledger.
@@ -61,6 +83,8 @@ pub(crate) struct About {
 pub(crate) struct Peer {
     pub(crate) about: About,
     pub(crate) process: Process,
+    /// What stands before it; never restarted.
+    _front: Option<Process>,
     pub(crate) relay: Relay,
     pub(crate) ledger: Ledger,
 }
@@ -74,7 +98,15 @@ impl Peer {
         let upstream = launch.address();
         let process = Process::start(launch).await?;
         let relay = Relay::start(upstream).await?;
-        Ok(Self { about, process, relay, ledger })
+        Ok(Self { about, process, _front: None, relay, ledger })
+    }
+
+    /// Starts a server that is installed, and something in front of it.
+    pub(crate) async fn start_behind(about: About, launch: Launch, ledger: Ledger, front: Launch) -> Result<Self> {
+        let process = Process::start(launch).await?;
+        let front = Process::start(front).await?;
+        let relay = Relay::start(front.address()).await?;
+        Ok(Self { about, process, _front: Some(front), relay, ledger })
     }
 
     /// Where a client finds it, past the relay.

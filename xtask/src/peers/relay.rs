@@ -1,5 +1,6 @@
 //! The wire between a client and a server, as a TCP relay that can fail on command where a real server would not: cut the client's
-//! connections while the server works on, or fall silent without closing. It also counts what passes, as the server gets it.
+//! connections while the server works on, cut both sides, or fall silent without closing. It also counts what passes, as the server
+//! gets it, and keeps each request with the beginning of its answer.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,6 +10,8 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
+
+use super::exchange::{Exchange, Scan, Seen};
 
 /// A relay that runs until it is dropped.
 #[derive(Debug)]
@@ -24,17 +27,10 @@ pub(crate) struct Relay {
 struct Wire {
     /// Goes up with each cut; a connection that is older than the latest cut is cut.
     cuts: u64,
+    /// Goes up with each cut of both sides.
+    severs: u64,
     /// Goes up with each freeze; a connection that is older than the latest freeze passes nothing on to the client.
     freezes: u64,
-}
-
-/// What went past on the way to the server.
-#[derive(Debug, Default)]
-struct Seen {
-    handshakes: usize,
-    tool_calls: usize,
-    deletes: usize,
-    session: Option<String>,
 }
 
 impl Relay {
@@ -58,6 +54,11 @@ impl Relay {
         self.wire.send_modify(|wire| wire.cuts += 1);
     }
 
+    /// Resets every connection on both sides: the server sees it too.
+    pub(crate) fn sever(&self) {
+        self.wire.send_modify(|wire| wire.severs += 1);
+    }
+
     /// From now on no byte reaches the client on the connections that are open, and none of them is closed. New ones work.
     pub(crate) fn freeze(&self) {
         self.wire.send_modify(|wire| wire.freezes += 1);
@@ -76,6 +77,16 @@ impl Relay {
     /// How many DELETE requests reached the server.
     pub(crate) fn deletes(&self) -> usize {
         self.look().deletes
+    }
+
+    /// How many requests of any kind went past.
+    pub(crate) fn passed(&self) -> usize {
+        self.look().exchanges.len()
+    }
+
+    /// The requests after the first so many, with the beginnings of their answers.
+    pub(crate) fn since(&self, passed: usize) -> Vec<Exchange> {
+        self.look().exchanges.iter().skip(passed).cloned().collect()
     }
 
     /// The session that the client named last.
@@ -132,6 +143,11 @@ async fn carry(mut client: TcpStream, upstream: SocketAddr, mut wire: watch::Rec
             drain(&mut server).await;
             return;
         }
+        if now.severs > born.severs {
+            let _ = client.set_zero_linger();
+            let _ = server.set_zero_linger();
+            return;
+        }
         tokio::select! {
             read = client.read(&mut up) => match read {
                 Ok(length @ 1..) => {
@@ -145,7 +161,9 @@ async fn carry(mut client: TcpStream, upstream: SocketAddr, mut wire: watch::Rec
             },
             read = server.read(&mut down), if now.freezes == born.freezes => match read {
                 Ok(length @ 1..) => {
-                    if client.write_all(down.get(..length).unwrap_or_default()).await.is_err() {
+                    let bytes = down.get(..length).unwrap_or_default();
+                    scan.answer(bytes, &mut seen.lock().unwrap_or_else(PoisonError::into_inner));
+                    if client.write_all(bytes).await.is_err() {
                         return;
                     }
                 }
@@ -166,69 +184,9 @@ async fn drain(server: &mut TcpStream) {
     while matches!(server.read(&mut sink).await, Ok(1..)) {}
 }
 
-/// Finds the words in a stream of bytes that comes in pieces.
-#[derive(Debug, Default)]
-struct Scan {
-    line: Vec<u8>,
-}
-
-impl Scan {
-    const HANDSHAKE: &'static [u8] = br#""method":"initialize""#;
-    const TOOL_CALL: &'static [u8] = br#""method":"tools/call""#;
-    const DELETE: &'static [u8] = b"DELETE /mcp HTTP/1.1\r";
-    const SESSION: &'static [u8] = b"mcp-session-id:";
-    /// The longest that a found thing can be; as much is kept of what is not decided yet.
-    const LONGEST: usize = 256;
-
-    fn take(&mut self, bytes: &[u8], seen: &mut Seen) {
-        for &byte in bytes {
-            if byte != b'\n' {
-                self.line.push(byte);
-            }
-            if self.line.ends_with(Self::HANDSHAKE) {
-                seen.handshakes += 1;
-            } else if self.line.ends_with(Self::TOOL_CALL) {
-                seen.tool_calls += 1;
-            }
-            if byte == b'\n' {
-                // A request line may follow the body before it without a line end.
-                seen.deletes += usize::from(self.line.ends_with(Self::DELETE));
-                if let Some((name, value)) = self.line.split_at_checked(Self::SESSION.len())
-                    && name.eq_ignore_ascii_case(Self::SESSION)
-                {
-                    seen.session = Some(String::from_utf8_lossy(value).trim().to_owned());
-                }
-                self.line.clear();
-            } else if self.line.len() > 2 * Self::LONGEST {
-                // A long body: its beginning is no header, and only its end can still complete a word.
-                self.line.drain(..Self::LONGEST);
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn words_are_found_in_whatever_pieces_they_come() {
-        let request = concat!(
-            "POST /mcp HTTP/1.1\r\nMcp-Session-Id: abc\r\ncontent-length: 3\r\n\r\n",
-            r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{}}"#,
-            "POST /mcp HTTP/1.1\r\n\r\n",
-            r#"{"jsonrpc":"2.0","id":2,"method":"initialize","params":{}}"#,
-            "DELETE /mcp HTTP/1.1\r\n\r\n",
-        );
-        for size in 1..request.len() {
-            let (mut scan, mut seen) = (Scan::default(), Seen::default());
-            for piece in request.as_bytes().chunks(size) {
-                scan.take(piece, &mut seen);
-            }
-            assert_eq!((seen.handshakes, seen.tool_calls, seen.deletes), (1, 1, 1), "size {size}");
-            assert_eq!(seen.session.as_deref(), Some("abc"), "size {size}");
-        }
-    }
 
     async fn echo_server() -> SocketAddr {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
