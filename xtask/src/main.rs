@@ -6,6 +6,7 @@ mod demo;
 mod peers;
 mod swift;
 mod test;
+mod wheel;
 mod workspace;
 
 use std::process::ExitCode;
@@ -33,6 +34,8 @@ enum Command {
     Bench(bench::Options),
     /// Build what the Swift package links, and check its generated sources
     Swift(swift::Options),
+    /// Build the release wheel of the Python package and its source distribution, and try both
+    Wheel(wheel::Options),
 }
 
 fn main() -> ExitCode {
@@ -43,6 +46,7 @@ fn main() -> ExitCode {
         Command::Conformance(options) => conformance::run(&options),
         Command::Bench(options) => bench::run(&options),
         Command::Swift(options) => swift::run(&options),
+        Command::Wheel(options) => wheel::run(&options),
     };
     match outcome {
         Ok(true) => ExitCode::SUCCESS,
