@@ -5,7 +5,7 @@ use std::sync::Arc;
 use oncewire::transport::scripted::{Arrival, Reply, Scripted, Server};
 use oncewire::{Execution, Resend, TrustAnnotations};
 use serde_json::json;
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep};
 
 use crate::support::{NOTHING, builder, connect, failure, hang, run_and_cut, scripted, seconds};
 
@@ -97,6 +97,40 @@ async fn a_look_up_takes_two_seconds_at_most_and_no_answer_means_no_hints() {
     assert_eq!(began.elapsed(), seconds(2));
     assert_eq!((failure.execution, failure.attempts.len()), (Execution::MayHaveExecuted, 1));
     assert_eq!(exchange.ledger().count("tools/list"), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_is_lost_while_the_session_is_replaced_asks_the_new_one_for_its_hints() {
+    let server = Server::new();
+    let exchange = scripted(&server, {
+        let server = server.clone();
+        move |arrival: Arrival, nth| {
+            let server = server.clone();
+            async move {
+                match (arrival.method(), nth) {
+                    ("tools/call", 0) => {
+                        arrival.take();
+                        sleep(seconds(1)).await;
+                        run_and_cut(&server, &arrival)
+                    }
+                    ("initialize", 1) => {
+                        arrival.take();
+                        sleep(seconds(3)).await;
+                        None
+                    }
+                    _ => None,
+                }
+            }
+        }
+    });
+    let client = connect(&exchange).await;
+    let call = tokio::spawn(client.call_tool("peek", NOTHING).into_future());
+    exchange.ledger().arrivals("tools/call", 1).await;
+    client.recover().await.unwrap();
+    call.await.unwrap().unwrap();
+    let lists = exchange.ledger().of("tools/list");
+    assert_eq!(lists.iter().map(|entry| entry.session()).collect::<Vec<_>>(), [Some("session-2")]);
+    assert_eq!(server.executed("peek"), 2);
 }
 
 #[tokio::test(start_paused = true)]

@@ -151,6 +151,13 @@ pub(crate) enum Fault {
         status: u16,
         same_origin: bool,
     },
+    /// A result with the id of no request, then the end; or, before the answer, results and errors that are another's.
+    Stray {
+        executes: bool,
+        answers: bool,
+    },
+    /// The stream stays open after the answer.
+    Lingers,
     /// A resumed stream ends without the answer, after a new event id or none.
     EmptyResume {
         new_id: bool,
@@ -318,7 +325,7 @@ impl Fault {
                 _ => Self::Hang { executes: false, head: executes },
             };
         }
-        match random.u32(..25) {
+        match random.u32(..27) {
             0..3 => Self::Slow {
                 connect_ms: if executes { 0 } else { random.u64(..500) },
                 head_ms: after_ms,
@@ -342,6 +349,8 @@ impl Fault {
             18 => Self::Half { executes },
             19 => Self::Hang { executes, head: chance(random, 50) },
             20 => Self::Redirect { status: pick(random, &[301, 302, 303, 307, 308]), same_origin: chance(random, 70) },
+            21 => Self::Stray { executes, answers: chance(random, 50) },
+            22 => Self::Lingers,
             _ => Self::Restart,
         }
     }

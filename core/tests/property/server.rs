@@ -195,6 +195,25 @@ impl Faulty {
                 let to = if same_origin { "/elsewhere" } else { "http://other.test/mcp" };
                 Ok(Reply::new(status).header("location", to))
             }
+            Fault::Stray { executes, answers } => {
+                let stray = json!({ "jsonrpc": "2.0", "id": 987_654_321, "result": { "_meta": { "call": 99 } } });
+                let before = arrival.id().unwrap_or_default().saturating_sub(1);
+                let error = json!({ "code": -32_603, "message": "Session not found, of another" });
+                let of_another = json!({ "jsonrpc": "2.0", "id": before, "error": error });
+                let reply = Reply::event_stream().event(&stray);
+                if !(answers && knows && target == Target::Call) {
+                    run(executes);
+                    return Ok(reply);
+                }
+                let answer = self.execute(arrival);
+                self.known().answered.insert(arrival.number);
+                Ok(reply.event(&of_another).event(&json!([stray, answer])))
+            }
+            Fault::Lingers if knows && target == Target::Call => {
+                let answer = self.execute(arrival);
+                self.known().answered.insert(arrival.number);
+                Ok(Reply::event_stream().event(&answer).never())
+            }
             Fault::Half { executes } => {
                 run(executes);
                 let reply = Reply::new(200).header("content-type", "application/json");
@@ -213,9 +232,11 @@ impl Faulty {
                 let reply = Reply::event_stream();
                 Ok(if new_id { reply.event_with_id(&self.store(answer), &Value::Null) } else { reply })
             }
-            Fault::Slow { .. } | Fault::NeverSent { .. } | Fault::RefusedStream { .. } | Fault::Restart => {
-                self.well(arrival, 0, false).await
-            }
+            Fault::Slow { .. }
+            | Fault::NeverSent { .. }
+            | Fault::RefusedStream { .. }
+            | Fault::Restart
+            | Fault::Lingers => self.well(arrival, 0, false).await,
         }
     }
 
