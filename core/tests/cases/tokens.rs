@@ -210,3 +210,60 @@ async fn without_a_provider_a_refusal_surfaces() {
     let failure = failure(client.call_tool("poke", NOTHING).await);
     assert_eq!((failure.kind, failure.proof, failure.attempts.len()), (Kind::Auth, Some(Proof::Unauthorized), 1));
 }
+
+#[tokio::test(start_paused = true)]
+async fn waiting_for_a_new_token_counts_against_the_deadline() {
+    let server = Server::new();
+    let guarded = Guarded::new(&server);
+    let asked = Arc::new(AtomicUsize::new(0));
+    let client = builder(&guarded.exchange)
+        .token_provider(move |_| {
+            let number = asked.fetch_add(1, Ordering::Relaxed) + 1;
+            async move {
+                sleep(seconds(if number == 1 { 0 } else { 5 })).await;
+                Ok(format!("token-{number}"))
+            }
+        })
+        .connect()
+        .await
+        .unwrap();
+    guarded.accepted.store(2, Ordering::Relaxed);
+    let began = Instant::now();
+    let hasty = failure(client.call_tool("poke", NOTHING).timeout(seconds(1)).await);
+    assert_eq!((began.elapsed(), hasty.kind), (seconds(1), Kind::Timeout));
+    assert_eq!((hasty.execution, hasty.proof), (Execution::NotExecuted, Some(Proof::Unauthorized)));
+    client.call_tool("poke", NOTHING).await.unwrap();
+    assert_eq!(began.elapsed(), seconds(5), "the asking went on, and serves the next call");
+}
+
+#[tokio::test(start_paused = true)]
+async fn headers_are_asked_for_at_each_attempt_and_a_failure_of_it_sends_nothing() {
+    let server = Server::new();
+    let exchange = scripted(&server, |arrival, nth| async move {
+        (arrival.method() == "resources/read" && nth == 0).then(|| Ok(Reply::new(500)))
+    });
+    let asked = Arc::new(AtomicUsize::new(0));
+    let client = builder(&exchange)
+        .header("x-fixed", "same")
+        .header_provider({
+            let asked = Arc::clone(&asked);
+            move || {
+                let number = asked.fetch_add(1, Ordering::Relaxed);
+                async move {
+                    if number < 4 { Ok(vec![("x-trace".into(), number.to_string())]) } else { Err("no more".into()) }
+                }
+            }
+        })
+        .connect()
+        .await
+        .unwrap();
+    client.read_resource("mem://a").await.unwrap();
+    let sent: Vec<_> = exchange.ledger().entries();
+    let traces: Vec<_> = sent.iter().map(|entry| entry.header("x-trace").unwrap().to_owned()).collect();
+    assert_eq!(traces, ["0", "1", "2", "3"]);
+    assert!(sent.iter().all(|entry| entry.header("x-fixed") == Some("same")));
+    let failed = failure(client.call_tool("poke", NOTHING).await);
+    assert_eq!((failed.kind, failed.execution), (Kind::Config, Execution::NotExecuted));
+    assert_eq!(failed.proof, Some(Proof::NeverSent));
+    assert_eq!(exchange.ledger().len(), 4);
+}
