@@ -57,6 +57,8 @@ pub(crate) enum Resumption {
     NotOffered,
     /// The answer is read on, from where it was cut.
     Works,
+    /// It is, if the tool still runs when the client is back: an answer that is ready before is thrown away.
+    OnlyWhileItRuns,
     /// The server opens the stream again, and never delivers the answer on it.
     Silent,
 }

@@ -8,10 +8,12 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
 use oncewire::{CallToolResult, Client, Error, Event, EventName, Execution, Resend};
+use serde_json::json;
 use tokio::time::{sleep, timeout};
 
+use super::exchange::Exchange;
 use super::offers::{Method, announced};
-use super::{Peer, Resumption};
+use super::{Peer, Resumption, Tool};
 
 /// The longest that one call may take before it counts as hanging.
 const STEP: Duration = Duration::from_secs(40);
@@ -21,12 +23,25 @@ const PROMPT: Duration = Duration::from_secs(5);
 const INTO_THE_CALL: Duration = Duration::from_millis(250);
 /// How long a server may take to do what it was asked.
 const PATIENCE: Duration = Duration::from_secs(20);
+/// The ends of idle connections take a moment to be noticed. A call written onto one in that very moment may or may not have been read
+/// (RFC 9112, section 9.5), and is told as such: that is not what is tried here.
+const SETTLE: Duration = Duration::from_millis(100);
 /// Callers who find the same server restarted.
 const CALLERS: usize = 16;
 
 /// The situations, as the heads of the table.
 pub(crate) const SITUATIONS: [&str; 5] =
     ["every method", "restarted, then each method", "killed in mid-call", "connection cut in mid-call", "closed"];
+
+const READ_ON: &str = "answered: read on by `Last-Event-ID`";
+
+/// What must come of a call whose connection was cut.
+#[derive(Clone, Copy)]
+enum After {
+    ReadOn,
+    /// It may have run; told within this.
+    Unknown(Duration),
+}
 
 /// What came of one situation.
 #[derive(Debug)]
@@ -187,16 +202,17 @@ impl Run<'_> {
     fn refusal(&self, before: &Before, method: &str) -> String {
         let exchanges = self.peer.relay.since(before.passed);
         let refused = exchanges.iter().find(|exchange| exchange.rpc.as_deref() == Some(method));
-        refused.map_or_else(|| "nothing was sent".into(), super::exchange::Exchange::answered)
+        refused.map_or_else(|| "nothing was sent".into(), Exchange::answered)
     }
 
     async fn killed(&mut self) -> Result<(String, Option<String>)> {
         let before = self.before()?;
-        let (answer, elapsed, killed) = self.slow_until(async |peer| peer.process.kill().await).await?;
+        let slow = self.peer.about.slow.clone();
+        let (answer, elapsed, killed) = self.slow_until(&slow, async |peer| peer.process.kill().await).await?;
         killed?;
         self.unknown("killed in mid-call", answer, elapsed, PROMPT + 3 * self.peer.about.retry);
         self.check_equal("killed in mid-call: the tool began so often", self.slow_runs()?, before.slow + 1);
-        let note = self.exchange_of_the_call(&before);
+        let note = self.end_of_the_call(&before);
         self.peer.process.start_again().await?;
         let called = self.call(Method::CallTool).await;
         self.check_ok("killed in mid-call, started again: the next call", called);
@@ -205,39 +221,67 @@ impl Run<'_> {
         let sent = self.peer.relay.tool_calls() - before.tool_calls;
         // The next call is refused with the old session first, and sent again with the new one; or held back until that is there.
         self.check(format_args!("killed in mid-call: tools/call was sent {sent} times"), (2..=3).contains(&sent));
-        Ok(("`may_have_executed`".into(), Some(format!("What came before the end: `{note}`."))))
+        Ok(("`may_have_executed`".into(), Some(note)))
     }
 
     async fn cut(&mut self) -> Result<(String, Option<String>)> {
-        let before = self.before()?;
-        let (answer, elapsed, ()) = self.slow_until(async |peer| peer.relay.sever()).await?;
-        let resumption = self.peer.about.resumption;
-        let words = match resumption {
+        let slow = self.peer.about.slow.clone();
+        match self.peer.about.resumption {
             Resumption::Works => {
+                let resumes = self.cut_once(&slow, After::ReadOn).await?;
+                Ok((READ_ON.into(), Some(format!("`GET` with `Last-Event-ID` -> `{resumes}`."))))
+            }
+            Resumption::NotOffered => {
+                self.cut_once(&slow, After::Unknown(PROMPT)).await?;
+                Ok(("`may_have_executed`: no event ids".into(), None))
+            }
+            Resumption::Silent => {
+                let resumes = self.cut_once(&slow, After::Unknown(STEP)).await?;
+                let note = format!(
+                    "It gives event ids and opens the stream again (`GET` with `Last-Event-ID` -> `{resumes}`), and the answer never comes \
+                     on it. `orphan_timeout` ends the wait."
+                );
+                Ok(("`may_have_executed`: the resumed stream stays silent".into(), Some(note)))
+            }
+            Resumption::OnlyWhileItRuns => {
+                let retry = self.peer.about.retry;
+                let resumes = self.cut_once(&slow, After::Unknown(PROMPT + 4 * retry)).await?;
+                let seconds = retry.as_secs_f64() + Peer::SLOW;
+                let longer = Tool { arguments: json!({ "seconds": seconds }), ..slow };
+                self.cut_once(&longer, After::ReadOn).await?;
+                let note = format!(
+                    "It asks to wait {} s before reading on, and throws away an answer that is ready before: `GET` with `Last-Event-ID` -> \
+                     `{resumes}`, empty and ended at once. Told as `may_have_executed` after three of them.",
+                    retry.as_secs()
+                );
+                Ok((format!("{READ_ON}, if the tool still runs by then"), Some(note)))
+            }
+        }
+    }
+
+    /// Both sides of the connection are reset while the tool runs. Returns the answers to the requests to read on.
+    async fn cut_once(&mut self, slow: &Tool, after: After) -> Result<String> {
+        let before = self.before()?;
+        let (answer, elapsed, ()) = self.slow_until(slow, async |peer| peer.relay.sever()).await?;
+        match after {
+            After::ReadOn => {
                 let ended = answer.map(drop).map_err(anyhow::Error::from);
                 self.check_ok(format_args!("cut: the answer is read on after {:.2} s", elapsed.as_secs_f64()), ended);
                 let resumed = self.events_since(&before).iter().any(|event| event.event == EventName::Resumed);
                 self.check("cut: by Last-Event-ID", resumed);
-                "answered: read on by `Last-Event-ID`"
             }
-            Resumption::NotOffered => {
-                self.unknown("cut", answer, elapsed, PROMPT);
-                "`may_have_executed`: no event ids"
-            }
-            Resumption::Silent => {
-                // Ended by orphan_timeout.
-                self.unknown("cut", answer, elapsed, STEP);
-                "`may_have_executed`: the resumed stream stays silent"
-            }
-        };
+            After::Unknown(limit) => self.unknown("cut", answer, elapsed, limit),
+        }
         self.check_equal("cut: the tool began so often", self.slow_runs()?, before.slow + 1);
         self.check_equal("cut: tools/call was sent so often", self.peer.relay.tool_calls(), before.tool_calls + 1);
         self.check_equal("cut: the session is kept", self.client.generation(), before.generation);
+        sleep(SETTLE).await;
         let called = self.call(Method::CallTool).await;
         self.check_ok("cut: the next call", called);
         self.check_equal("cut: handshakes", self.peer.relay.handshakes(), before.handshakes);
-        let note = (resumption != Resumption::NotOffered).then(|| self.exchange_of_the_resume(&before));
-        Ok((words.into(), note))
+        let exchanges = self.peer.relay.since(before.passed);
+        let resumes = exchanges.iter().filter(|exchange| exchange.resumes).map(Exchange::answered);
+        Ok(resumes.collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>().join("` or `"))
     }
 
     async fn closed(&mut self) -> Result<(String, Option<String>)> {
@@ -266,9 +310,9 @@ impl Run<'_> {
     /// Calls the slow tool, and does something to it when the server's ledger says that it runs.
     async fn slow_until<T>(
         &mut self,
+        slow: &Tool,
         fault: impl AsyncFnOnce(&mut Peer) -> T,
     ) -> Result<(Result<CallToolResult, Error>, Duration, T)> {
-        let slow = self.peer.about.slow.clone();
         let begun = self.slow_runs()? + 1;
         let call = self.client.call_tool(slow.name, slow.arguments.clone());
         // Of a tool that says that it only reads, the loss is not surfaced without the caller's word.
@@ -300,24 +344,14 @@ impl Run<'_> {
         self.check(told, elapsed < limit);
     }
 
-    /// The call to the slow tool, as the relay saw it.
-    fn exchange_of_the_call(&self, before: &Before) -> String {
+    /// What the caller of the slow tool was answered, as the relay saw it.
+    fn end_of_the_call(&self, before: &Before) -> String {
         let exchanges = self.peer.relay.since(before.passed);
         let call = exchanges.iter().find(|exchange| exchange.rpc.as_deref() == Some("tools/call"));
-        call.map_or_else(|| "nothing".into(), ToString::to_string)
-    }
-
-    fn exchange_of_the_resume(&self, before: &Before) -> String {
-        let exchanges = self.peer.relay.since(before.passed);
-        let resumes = exchanges.iter().filter(|exchange| exchange.resumes);
-        let answers: BTreeSet<_> = resumes.map(super::exchange::Exchange::answered).collect();
-        let answers = answers.into_iter().collect::<Vec<_>>().join("` or `");
-        match self.peer.about.resumption {
-            Resumption::Silent => format!(
-                "Its store keeps the events: `GET` with `Last-Event-ID` -> `{answers}`, and the answer never comes on it. \
-                 `orphan_timeout` ends the wait."
-            ),
-            _ => format!("`GET` with `Last-Event-ID` -> `{answers}`."),
+        match call.and_then(|call| Some((call.status()?, call.answered()))) {
+            None => "Not a byte of an answer.".into(),
+            Some((200, answered)) => format!("`{answered}`, which ends without the answer."),
+            Some((_, answered)) => format!("`{answered}`: what a call that never arrived gets, too."),
         }
     }
 
