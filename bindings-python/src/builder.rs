@@ -1,5 +1,6 @@
 //! The options of a client: one line for each option of the core's builder, in its order.
 
+use std::cell::RefCell;
 use std::sync::Arc;
 
 use oncewire::{Client, ClientBuilder, HandlerError, ServerNotification};
@@ -17,13 +18,17 @@ use crate::state::State;
 pub(crate) struct Host {
     pub(crate) state: Arc<State>,
     pub(crate) to: Option<Loop>,
+    /// All that were made.
+    pub(crate) callbacks: RefCell<Vec<Arc<Callback>>>,
 }
 
 impl Host {
     fn callback(&self, name: &str, value: &Bound<'_, PyAny>) -> PyResult<Arc<Callback>> {
         let call = callable(name, value)?;
         let to = self.to.clone().ok_or_else(|| PyRuntimeError::new_err(format!("{name}: there is no loop for it")))?;
-        Ok(Callback::new(Arc::clone(&self.state), to, call))
+        let callback = Callback::new(Arc::clone(&self.state), to, call);
+        self.callbacks.borrow_mut().push(Arc::clone(&callback));
+        Ok(callback)
     }
 }
 

@@ -6,6 +6,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
 use oncewire::{EVENT_QUEUE, HandlerError};
+use pyo3::call::PyCallArgs;
 use pyo3::prelude::*;
 use tokio::sync::oneshot;
 
@@ -16,12 +17,30 @@ use crate::state::{State, lock};
 pub(crate) struct Callback {
     state: Arc<State>,
     to: Loop,
-    call: Py<PyAny>,
+    /// None once the client is closed: it may hold whoever holds the client.
+    ///
+    /// The garbage collector is not told of it, since the core's tasks use it as long as they like: a circle is broken by closing.
+    call: Mutex<Option<Py<PyAny>>>,
 }
 
 impl Callback {
     pub(crate) fn new(state: Arc<State>, to: Loop, call: Py<PyAny>) -> Arc<Self> {
-        Arc::new(Self { state, to, call })
+        Arc::new(Self { state, to, call: Mutex::new(Some(call)) })
+    }
+
+    /// Nobody will call it any more, when all that is on its way is told.
+    pub(crate) fn retire(self: &Arc<Self>) {
+        let callback = Arc::clone(self);
+        self.send(move |_| {
+            // Dropped after the lock: it may run code of the user.
+            let call = lock(&callback.call).take();
+            drop(call);
+        });
+    }
+
+    fn call<'py>(&self, py: Python<'py>, arguments: impl PyCallArgs<'py>) -> PyResult<()> {
+        let call = lock(&self.call).as_ref().map(|call| call.clone_ref(py));
+        call.map_or(Ok(()), |call| call.call1(py, arguments).map(drop))
     }
 
     fn send(&self, work: impl FnOnce(Python<'_>) + Send + 'static) {
@@ -35,7 +54,7 @@ impl Callback {
         let mut guard = Asked { callback: Arc::clone(&self), slot: Arc::clone(&reply), over: false };
         let callback = Arc::clone(&self);
         self.send(move |py| {
-            let called = Py::new(py, Reply { slot: reply }).and_then(|reply| callback.call.call1(py, (reply, payload)));
+            let called = Py::new(py, Reply { slot: reply }).and_then(|reply| callback.call(py, (reply, payload)));
             if let Err(error) = called {
                 // The adapter catches all that the user's code raises; what is left is an exit, which the loop must see.
                 error.write_unraisable(py, None);
@@ -148,7 +167,7 @@ impl Mailbox {
             std::mem::take(&mut held.0)
         };
         for text in texts {
-            if let Err(error) = self.callback.call.call1(py, (text,)) {
+            if let Err(error) = self.callback.call(py, (text,)) {
                 error.write_unraisable(py, None);
             }
         }

@@ -1,5 +1,6 @@
 //! The client, method by method. Each takes a loop (or None, for a thread that will wait) and gives back the call under way.
 
+use std::cell::RefCell;
 use std::future::{Future, IntoFuture};
 use std::process;
 use std::sync::{Arc, mpsc};
@@ -23,6 +24,7 @@ use crate::state::{State, state};
 pub(crate) struct Shared {
     client: Option<oncewire::Client>,
     pid: u32,
+    callbacks: Vec<Arc<Callback>>,
 }
 
 impl Shared {
@@ -57,12 +59,13 @@ pub(crate) fn connect(
     options: &Bound<'_, PyDict>,
 ) -> PyResult<Pending> {
     let state = state(py)?;
-    let host = Host { state: Arc::clone(&state), to: host.map(Arc::new) };
+    let host = Host { state: Arc::clone(&state), to: host.map(Arc::new), callbacks: RefCell::default() };
     let builder = builder(url, options, &host)?;
+    let callbacks = host.callbacks.into_inner();
     submit(py, &state.clone(), to, None, move |_| async move {
         match builder.connect().await {
             Ok(client) => {
-                let shared = Arc::new(Shared { client: Some(client), pid: process::id() });
+                let shared = Arc::new(Shared { client: Some(client), pid: process::id(), callbacks });
                 state.remember(&shared);
                 Answer::Client(shared)
             }
@@ -363,7 +366,11 @@ impl Client {
     #[pyo3(signature = (to, /))]
     fn close(&self, py: Python<'_>, to: To<'_>) -> PyResult<Pending> {
         let core = self.core()?.clone();
-        submit(py, &state(py)?, to, None, move |_| async move { core.close().await })
+        let callbacks = self.shared.callbacks.clone();
+        submit(py, &state(py)?, to, None, move |_| async move {
+            core.close().await;
+            callbacks.iter().for_each(Callback::retire);
+        })
     }
 
     /// Events from now on.

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import threading
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -107,3 +109,28 @@ async def an_exception_in_the_body_closes_the_client_too(scenario: Scenarios) ->
             raise LookupError
     assert client.is_closed
     assert there.arrivals(http="DELETE") == 1
+
+
+class _Agent:
+    """Holds the client that holds its callbacks."""
+
+    def __init__(self) -> None:
+        self.client: Any = None
+
+    def event(self, event: oncewire.Event) -> None:
+        pass
+
+    async def token(self, _: str | None) -> str:
+        return "one"
+
+
+async def closing_breaks_the_circle_of_a_client_and_its_callbacks(scenario: Scenarios) -> None:
+    agent = _Agent()
+    agent.client = await oncewire.connect(scenario(tokens=["one"]).url, on_event=agent.event, token=agent.token)
+    assert (await agent.client.call_tool("peek")).text
+    await agent.client.close()
+    gone = weakref.ref(agent)
+    del agent
+    await asyncio.sleep(0.05)
+    gc.collect()
+    assert gone() is None
