@@ -1,8 +1,11 @@
-// Cancelling a Swift task reaches the core and the server, in time, and nothing resumes twice.
+// Cancelling a Swift task reaches the core and the server, in time, and nothing resumes twice. The calls that are cancelled have a time-out that
+// is never reached: without it a cancellation that got lost would be a test that hangs, and not one that fails.
 
 import Foundation
 import Oncewire
 import Testing
+
+private let patience = Duration.seconds(15)
 
 @Suite(.timeLimit(.minutes(1))) struct CancellationTests {
     @Test func aCancelledTaskEndsItsCallAndTellsTheServer() async throws {
@@ -10,7 +13,7 @@ import Testing
         try await with(Scenario.start(rules: rules)) { scenario in
             let client = try await Client.connect(url: scenario.url)
             let events = client.events
-            let task = Task { try await client.callTool(name: "poke", idempotencyKey: "toolu_9") }
+            let task = Task { try await client.callTool(name: "poke", timeout: patience, idempotencyKey: "toolu_9") }
             try await scenario.until(["count": "executions", "where": ["name": "poke"], "is": 1])
             let begun = ContinuousClock.now
             task.cancel()
@@ -57,7 +60,9 @@ import Testing
     @Test func aCancelledConnectDeletesTheSessionThatComesOfIt() async throws {
         let rules: JSONValue = [["when": ["rpc": "initialize"], "do": [["gate": "i"], "answer"]]]
         try await with(Scenario.start(rules: rules)) { scenario in
-            let task = Task { try await Client.connect(url: scenario.url) }
+            var options = ClientOptions()
+            options.handshakeTimeout = patience
+            let task = Task { [options] in try await Client.connect(url: scenario.url, options: options) }
             try await scenario.control(["await_gate": ["gate": "i"]])
             task.cancel()
             await #expect(throws: CancellationError.self) { try await task.value }
@@ -93,8 +98,8 @@ import Testing
                     if round >= 32 { await group.next() }
                     group.addTask {
                         let task = Task { try await client.callTool(name: "echo", arguments: ["n": .int(round)]) }
-                        let patience = Task { try await Task.sleep(for: .microseconds(round * 20)) }
-                        _ = await patience.result
+                        let pause = Task { try await Task.sleep(for: .microseconds(round * 20)) }
+                        _ = await pause.result
                         task.cancel()
                         switch await task.result {
                         case .success(let result):
@@ -108,7 +113,7 @@ import Testing
             #expect(succeeded.value + cancelled.value == 500)
             #expect(cancelled.value > 0)
             // Two cancellers at once, and again after the end.
-            let task = Task { try await client.callTool(name: "slow", arguments: ["ms": 5000]) }
+            let task = Task { try await client.callTool(name: "slow", arguments: ["ms": 30_000], timeout: patience) }
             try await scenario.until(["count": "arrivals", "where": ["name": "slow"], "is": 1])
             await withTaskGroup(of: Void.self) { group in for _ in 0..<8 { group.addTask { task.cancel() } } }
             await #expect(throws: CancellationError.self) { try await task.value }
