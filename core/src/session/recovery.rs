@@ -27,8 +27,13 @@ impl Sessions {
             let before = shared.machine.state();
             let actions = shared.machine.step(input);
             let after = shared.machine.state();
+            let in_use = matches!(before, State::Ready(_) | State::Suspect(_) | State::Verifying(_));
             match (input, before == after) {
-                (Input::LossSeen(lost) | Input::VerificationFailed(lost), false) => {
+                // Without recovery a loss changes nothing, and is told all the same; many calls see the same one.
+                (Input::LossSeen(lost) | Input::VerificationFailed(lost), _)
+                    if in_use && lost == before.generation() && lost > shared.lost =>
+                {
+                    shared.lost = lost;
                     events.push(Event::of_generation(EventName::SessionLost, lost));
                 }
                 (Input::SuspicionSeen(suspect), false) => {

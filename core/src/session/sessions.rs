@@ -67,6 +67,8 @@ pub(super) struct Shared {
     pub(super) last: Option<Arc<InitializeResult>>,
     /// The last generation that there was.
     pub(super) generation: u64,
+    /// The last generation that was told to be lost: each is told once.
+    pub(super) lost: u64,
     /// How many flights were started.
     pub(super) flights: u64,
     /// Every session that may still be in use.
@@ -101,6 +103,7 @@ impl Sessions {
                 flights: 0,
                 failed: None,
                 gaps,
+                lost: 0,
                 not_before: None,
                 task: CancellationToken::new(),
             }),

@@ -222,7 +222,8 @@ async fn under_surface_every_call_reports_the_loss_until_the_host_recovers() {
 async fn under_off_each_refused_call_reports_it_and_nothing_else_happens() {
     let server = Server::new();
     let exchange = server.exchange();
-    let client = builder(&exchange).recovery(Recovery::Off).connect().await.unwrap();
+    let log = Log::default();
+    let client = builder(&exchange).recovery(Recovery::Off).on_event(log.observer()).connect().await.unwrap();
     server.forget_sessions();
     for _ in 0..3 {
         let failure = failure(client.read_resource("mem://a").await);
@@ -230,6 +231,7 @@ async fn under_off_each_refused_call_reports_it_and_nothing_else_happens() {
         assert_eq!(failure.attempts.len(), 1);
     }
     assert_eq!((client.state(), exchange.ledger().count("initialize")), ("ready", 1));
+    assert_eq!(log.of(EventName::SessionLost).len(), 1);
     client.recover().await.unwrap();
     client.read_resource("mem://a").await.unwrap();
 }
