@@ -3,8 +3,10 @@
 //! When JavaScript collects it, or its thread ends, the client of the core is dropped, which closes it.
 
 use std::collections::HashMap;
+use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
+use futures_util::FutureExt as _;
 use napi::Env;
 use napi::bindgen_prelude::{FnArgs, Function};
 use napi_derive::napi;
@@ -148,11 +150,13 @@ impl NativeClient {
             tokio::select! {
                 biased;
                 () = cancelled.cancelled() => {}
-                outcome = call => {
+                outcome = AssertUnwindSafe(call).catch_unwind() => {
                     lock(&running).remove(&id);
                     match outcome {
-                        Ok(text) => mailbox.post(Kind::Result, id, text),
-                        Err(error) => mailbox.post(Kind::Failure, id, failure(&error)),
+                        Ok(Ok(text)) => mailbox.post(Kind::Result, id, text),
+                        Ok(Err(error)) => mailbox.post(Kind::Failure, id, failure(&error)),
+                        // A fault of ours, and still every call settles.
+                        Err(_) => mailbox.post(Kind::Panic, id, String::new()),
                     }
                 }
             }

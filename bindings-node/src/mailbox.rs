@@ -39,6 +39,8 @@ pub(crate) enum Kind {
     Elicitation = 9,
     /// Question `id`: `roots/list`.
     Roots = 10,
+    /// The call `id` ended in a panic.
+    Panic = 11,
 }
 
 /// One message to JavaScript.

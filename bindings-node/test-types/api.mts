@@ -107,3 +107,8 @@ new NotExecutedError("text");
 
 await using disposed = await connect("http://127.0.0.1/mcp", { lazy: true });
 same<typeof disposed, Client>(true);
+
+({ headers: new Headers() }) satisfies ConnectOptions;
+({ headers: async () => new Map([["X-Key", "1"]]) }) satisfies ConnectOptions;
+// @ts-expect-error the value of a header is a text
+({ headers: { "X-Key": 1 } }) satisfies ConnectOptions;

@@ -108,6 +108,21 @@ describe("headers", () => {
     assert.ok(headers.includes("x-asked"), String(headers));
   });
 
+  it("may be given as Headers or as pairs", async () => {
+    await using scenario = await server.scenario();
+    for (const headers of [
+      new Headers({ "X-Mine": "1" }),
+      [["X-Mine", "1"]] as const,
+      () => new Map([["X-Mine", "1"]]),
+    ]) {
+      await using client = await connect(scenario.url, { headers });
+      await client.ping();
+      const { arrivals } = await scenario.ledger();
+      const ping = arrivals.filter(({ rpc }) => rpc === "ping").at(-1) as unknown as { headers: string[] };
+      assert.ok(ping.headers.includes("x-mine"));
+    }
+  });
+
   it("that throw fail their call only, before it is sent", async () => {
     await using scenario = await server.scenario();
     let broken = false;

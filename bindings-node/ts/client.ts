@@ -236,11 +236,14 @@ export class Client implements AsyncDisposable {
     return text ? (JSON.parse(text) as Initialized) : undefined;
   }
 
-  #call(method: string, params: string | undefined, options: ToolCallOptions = {}): Promise<Outcome> {
+  #call(method: string, params: string | undefined, options?: ToolCallOptions): Promise<Outcome> {
+    const { native } = this.#link;
+    if (options === undefined) {
+      return this.#link.call((id) => native.call(id, method, params, undefined, false));
+    }
     const { signal, onprogress, rawJson: _, ...others } = options;
     const text = optionsText(others);
     const given = text === "{}" ? undefined : text;
-    const { native } = this.#link;
     return this.#link.call((id) => native.call(id, method, params, given, onprogress !== undefined), {
       signal,
       onprogress,

@@ -28,6 +28,7 @@ export type {
   ConnectOptions,
   HandlerExtra,
   Progress,
+  RequestHeaders,
   Resend,
   ToolCallOptions,
 } from "./options.js";

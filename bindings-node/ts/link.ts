@@ -12,7 +12,7 @@ import { camelCase } from "./camel-case.js";
 import type { Event } from "./events.js";
 import { MessageKind } from "./messages.js";
 import { type Message, type Native, NativeClient } from "./native.js";
-import type { Hooks, Progress } from "./options.js";
+import { type Hooks, type Progress, plainHeaders } from "./options.js";
 
 /** How a call ended: the JSON of its result, or of its failure. */
 export interface Outcome {
@@ -126,6 +126,11 @@ export class Link {
         case MessageKind.failure:
           this.#take(id)?.resolve({ ok: false, text });
           break;
+        case MessageKind.panic:
+          this.#take(id)?.reject(
+            new Error("oncewire panicked, which is a fault in it; the call may have been executed"),
+          );
+          break;
         case MessageKind.progress:
           this.#progress(id, text);
           break;
@@ -186,13 +191,13 @@ export class Link {
     }
   }
 
-  #ask(kind: number, text: string, signal: AbortSignal): unknown {
+  async #ask(kind: number, text: string, signal: AbortSignal): Promise<unknown> {
     const { token, headers, onSampling, onElicitation, onRoots } = this.#hooks;
     switch (kind) {
       case MessageKind.token:
         return token?.((JSON.parse(text) as string | null) ?? undefined);
       case MessageKind.headers:
-        return headers?.();
+        return plainHeaders(await headers?.());
       case MessageKind.sampling:
         return onSampling?.(JSON.parse(text), { signal });
       case MessageKind.elicitation:

@@ -11,4 +11,5 @@ export const MessageKind = {
   sampling: 8,
   elicitation: 9,
   roots: 10,
+  panic: 11,
 } as const;

@@ -59,6 +59,9 @@ export interface HandlerExtra {
   signal: AbortSignal;
 }
 
+/** Headers by name: an object, or pairs, as a `Headers` or a `Map` has them. */
+export type RequestHeaders = Record<string, string> | Iterable<readonly [string, string]>;
+
 /** Functions that a client calls. Each may return a Promise. */
 export interface Callbacks {
   /**
@@ -67,7 +70,7 @@ export interface Callbacks {
    */
   token?: string | ((refused?: string) => string | Promise<string>);
   /** Headers of every request: what does not change, or a function that is asked before each attempt. */
-  headers?: Record<string, string> | (() => Record<string, string> | Promise<Record<string, string>>);
+  headers?: RequestHeaders | (() => RequestHeaders | Promise<RequestHeaders>);
   /** Answers `sampling/createMessage`. Default: not advertised. */
   onSampling?: (
     params: CreateMessageRequestParams,
@@ -154,6 +157,14 @@ export interface Hooks {
   onEvent?: (event: Event) => unknown;
 }
 
+/** The same headers as an object. */
+export function plainHeaders(headers: unknown): unknown {
+  const pairs = headers as Partial<Iterable<[string, string]>> | undefined;
+  return typeof pairs?.[Symbol.iterator] === "function"
+    ? Object.fromEntries(headers as Iterable<[string, string]>)
+    : headers;
+}
+
 /** Options that the addon reads, and the functions apart from them. */
 export function split(options: ConnectOptions): { hooks: Hooks; plain: Record<string, unknown> } {
   const hooks: Record<string, unknown> = {};
@@ -161,7 +172,7 @@ export function split(options: ConnectOptions): { hooks: Hooks; plain: Record<st
   const { signal: _, ...others } = options;
   for (const [name, value] of Object.entries(others)) {
     if (value !== undefined) {
-      (typeof value === "function" ? hooks : plain)[name] = value;
+      (typeof value === "function" ? hooks : plain)[name] = name === "headers" ? plainHeaders(value) : value;
     }
   }
   return { hooks: hooks as Hooks, plain };
