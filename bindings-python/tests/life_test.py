@@ -336,8 +336,9 @@ async def main():
             raise AssertionError
     await asyncio.sleep(0.05)
     assert seen[0] == "connecting" and "closed" in seen, seen
-with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-    runner.run(main())
+loop = uvloop.new_event_loop()
+loop.run_until_complete(main())
+loop.close()
 """
     assert support.program(code, scenario(PENDING).url) == ""
 
