@@ -59,6 +59,7 @@ pub(crate) async fn start() -> Result<Result<Peer, String>> {
         slow_reads: true,
         // Its event store gives back an event's id where the SDK asks for the stream's.
         resumption: Resumption::Silent,
+        opens_again: true,
         retry: Duration::ZERO,
         offers: Offers {
             resource: "demo://resource/static/document/features.md",

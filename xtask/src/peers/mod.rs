@@ -10,7 +10,7 @@
 //! | `everything.rs`, `python_mcp.rs`, `typescript_sdk.rs`, `rmcp.rs` | one server each: how it is installed, started and what its tools are called |
 //! | `bridges.rs`, `middleboxes.rs` | what stands before a server |
 //! | `offers.rs` | what a server offers besides tools, and one call of each method |
-//! | `command.rs`, `situations.rs`, `table.rs` | `cargo xtask peers`: every server in every situation, and the table of it |
+//! | `command.rs`, `situations.rs`, `trial.rs`, `table.rs` | `cargo xtask peers`: every server in every situation, and the table of it |
 
 mod bridges;
 mod command;
@@ -26,6 +26,7 @@ pub(crate) mod relay;
 mod rmcp;
 mod situations;
 mod table;
+mod trial;
 mod typescript_sdk;
 
 use std::path::PathBuf;
@@ -75,6 +76,8 @@ pub(crate) struct About {
     /// The slow tool says of itself that it only reads.
     pub(crate) slow_reads: bool,
     pub(crate) resumption: Resumption,
+    /// After its session was ended, the same process takes another.
+    pub(crate) opens_again: bool,
     /// How long it asks to wait before reading on, at most.
     pub(crate) retry: Duration,
     pub(crate) offers: Offers,

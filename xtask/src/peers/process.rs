@@ -11,10 +11,12 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, bail};
 use tokio::net::TcpStream;
 use tokio::process::{Child, Command};
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout};
 
 /// How long a server may take until it accepts connections.
 const START_TIMEOUT: Duration = Duration::from_secs(30);
+/// How long a server may take to end when it is asked to.
+const STOP_TIMEOUT: Duration = Duration::from_secs(10);
 /// The gap between two tries to connect to a server that starts; there is no event to wait for.
 const START_PROBE: Duration = Duration::from_millis(25);
 
@@ -58,6 +60,24 @@ impl Process {
     /// Ends it at once, as a crash would (on Unix by SIGKILL), and waits until it is gone.
     pub(crate) async fn kill(&mut self) -> Result<()> {
         self.child.kill().await.context("cannot kill the server")
+    }
+
+    /// Asks it to end (on Unix by SIGTERM), and waits until it has; one that does not is killed.
+    pub(crate) async fn stop(&mut self) -> Result<()> {
+        if cfg!(unix)
+            && let Some(id) = self.child.id()
+        {
+            let asked = Command::new("kill").args(["-TERM", &id.to_string()]).status().await;
+            if !asked.context("cannot start kill")?.success() {
+                bail!("cannot ask the server to end");
+            }
+            // Waiting closes its standard input, unless that is held: a server must not end for that reason.
+            let _held = self.child.stdin.take();
+            if let Ok(ended) = timeout(STOP_TIMEOUT, self.child.wait()).await {
+                return ended.map(drop).context("cannot wait for the server");
+            }
+        }
+        self.kill().await
     }
 
     /// Starts it again on the same port; it must have been killed.

@@ -82,6 +82,7 @@ pub(crate) fn about(title: String, answers: Answers) -> About {
         slow: Tool { name: "slow", arguments: json!({ "seconds": Peer::SLOW }) },
         slow_reads: false,
         resumption: if answers == Answers::Events { Resumption::Works } else { Resumption::NotOffered },
+        opens_again: true,
         retry: Duration::from_millis(500),
         offers: Offers::small(false),
     }

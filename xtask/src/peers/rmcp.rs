@@ -37,6 +37,7 @@ pub(crate) async fn start(name: &str) -> Result<Result<Peer, String>> {
         slow_reads: false,
         // The session drops what it kept of a request as soon as the answer is handed over, be there a reader or not.
         resumption: Resumption::OnlyWhileItRuns,
+        opens_again: true,
         retry: Duration::from_secs(3),
         offers: Offers::small(false),
     };

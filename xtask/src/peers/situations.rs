@@ -2,27 +2,22 @@
 //! instead is asserted, and the exchange is shown.
 
 use std::collections::BTreeSet;
-use std::fmt::Display;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, Result, bail};
-use oncewire::{CallToolResult, Client, Error, Event, EventName, Execution, Resend};
+use anyhow::{Context as _, Result};
+use oncewire::{CallToolResult, Error, EventName, Execution, Kind};
 use serde_json::json;
 use tokio::time::{sleep, timeout};
 
 use super::exchange::Exchange;
 use super::offers::{Method, announced};
+use super::trial::{Before, STEP, Struck, Trial};
 use super::{Peer, Resumption, Tool};
 
-/// The longest that one call may take before it counts as hanging.
-const STEP: Duration = Duration::from_secs(40);
 /// A verdict that is told by a failure, and not by a clock, comes within this; what the server asks to wait comes on top.
 const PROMPT: Duration = Duration::from_secs(5);
-/// How long the slow tool runs before the fault: the head of the answer is there by then.
-const INTO_THE_CALL: Duration = Duration::from_millis(250);
-/// How long a server may take to do what it was asked.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// How long a call may be without a byte where a server never ends it.
+const SILENCE: Duration = Duration::from_secs(3);
 /// The ends of idle connections take a moment to be noticed. A call written onto one in that very moment may or may not have been read
 /// (RFC 9112, section 9.5), and is told as such: that is not what is tried here.
 const SETTLE: Duration = Duration::from_millis(100);
@@ -30,10 +25,18 @@ const SETTLE: Duration = Duration::from_millis(100);
 const CALLERS: usize = 16;
 
 /// The situations, as the heads of the table.
-pub(crate) const SITUATIONS: [&str; 5] =
-    ["every method", "restarted, then each method", "killed in mid-call", "connection cut in mid-call", "closed"];
+pub(crate) const SITUATIONS: [&str; 7] = [
+    "every method",
+    "restarted, then each method",
+    "killed in mid-call",
+    "stopped in mid-call",
+    "cut in mid-call",
+    "session ended in mid-call",
+    "closed",
+];
 
 const READ_ON: &str = "answered: read on by `Last-Event-ID`";
+const UNKNOWN: &str = "`may_have_executed`";
 
 /// What must come of a call whose connection was cut.
 #[derive(Clone, Copy)]
@@ -61,29 +64,21 @@ pub(crate) struct Outcome {
     pub(crate) failed: usize,
 }
 
-struct Run<'a> {
-    peer: &'a mut Peer,
-    name: &'static str,
-    client: Client,
-    events: Arc<Mutex<Vec<Event>>>,
-    outcome: Outcome,
-}
+/// A few words for the table, and the exchange behind them.
+type Words = (String, Option<String>);
 
 /// Puts the server through all of it. What breaks off counts as one failure.
 pub(crate) async fn all(peer: &mut Peer, name: &'static str) -> Outcome {
-    let events = Arc::new(Mutex::new(Vec::new()));
-    let client = match timeout(STEP, connect(peer, &events)).await {
-        Ok(Ok(client)) => client,
-        Ok(Err(error)) => return broken(name, &format!("no handshake: {error}")),
-        Err(_) => return broken(name, "no handshake in time"),
+    let mut trial = match Trial::begin(peer, name).await {
+        Ok(trial) => trial,
+        Err(error) => return broken(name, &format!("{error:#}")),
     };
-    let mut run = Run { peer, name, client, events, outcome: Outcome::default() };
-    if let Err(error) = run.all().await {
-        run.check(format_args!("it broke off: {error:#}"), false);
+    if let Err(error) = trial.all().await {
+        trial.check(format_args!("it broke off: {error:#}"), false);
     }
     // Closed already unless it broke off.
-    run.client.close().await;
-    run.outcome
+    trial.client.close().await;
+    trial.outcome
 }
 
 pub(crate) fn broken(name: &str, problem: &str) -> Outcome {
@@ -91,53 +86,38 @@ pub(crate) fn broken(name: &str, problem: &str) -> Outcome {
     Outcome { failed: 1, ..Outcome::default() }
 }
 
-async fn connect(peer: &Peer, events: &Arc<Mutex<Vec<Event>>>) -> Result<Client, Error> {
-    let kept = Arc::clone(events);
-    let builder = Client::builder(peer.url())
-        .no_proxy()
-        .on_event(move |event: &Event| kept.lock().unwrap_or_else(PoisonError::into_inner).push(event.clone()));
-    // A minute, the default, is long for a server of which it is known that it will stay silent.
-    let orphan_timeout = if peer.about.resumption == Resumption::Silent { 3 } else { 20 };
-    builder.orphan_timeout(Duration::from_secs(orphan_timeout)).connect().await
-}
-
-/// What had been counted before a step.
-struct Before {
-    quick: usize,
-    slow: usize,
-    handshakes: usize,
-    tool_calls: usize,
-    passed: usize,
-    generation: u64,
-    events: usize,
-}
-
-impl Run<'_> {
+impl Trial<'_> {
     async fn all(&mut self) -> Result<()> {
         let failed = self.outcome.failed;
-        let cell = self.healthy().await?;
-        self.close_cell(cell, failed);
+        let words = self.healthy().await?;
+        self.close_cell(words, failed);
         let failed = self.outcome.failed;
-        let cell = self.restarted().await?;
-        self.close_cell(cell, failed);
+        let words = self.restarted().await?;
+        self.close_cell(words, failed);
         let failed = self.outcome.failed;
-        let cell = self.killed().await?;
-        self.close_cell(cell, failed);
+        let words = self.killed().await?;
+        self.close_cell(words, failed);
         let failed = self.outcome.failed;
-        let cell = self.cut().await?;
-        self.close_cell(cell, failed);
+        let words = self.stopped().await?;
+        self.close_cell(words, failed);
         let failed = self.outcome.failed;
-        let cell = self.closed().await?;
-        self.close_cell(cell, failed);
+        let words = self.cut().await?;
+        self.close_cell(words, failed);
+        let failed = self.outcome.failed;
+        let words = self.ended().await?;
+        self.close_cell(words, failed);
+        let failed = self.outcome.failed;
+        let words = self.closed().await?;
+        self.close_cell(words, failed);
         Ok(())
     }
 
-    fn close_cell(&mut self, (words, note): (String, Option<String>), failed_before: usize) {
+    fn close_cell(&mut self, (words, note): Words, failed_before: usize) {
         let holds = self.outcome.failed == failed_before;
         self.outcome.cells.push(Cell { words, note, holds });
     }
 
-    async fn healthy(&mut self) -> Result<(String, Option<String>)> {
+    async fn healthy(&mut self) -> Result<Words> {
         let before = self.before()?;
         let methods = Method::of(&self.peer.about);
         let offered = announced(&self.client, &self.peer.about);
@@ -151,7 +131,7 @@ impl Run<'_> {
         Ok((format!("all {}", methods.len()), None))
     }
 
-    async fn restarted(&mut self) -> Result<(String, Option<String>)> {
+    async fn restarted(&mut self) -> Result<Words> {
         let mut refusals = BTreeSet::new();
         let methods = Method::of(&self.peer.about);
         for method in &methods {
@@ -188,16 +168,6 @@ impl Run<'_> {
         Ok((format!("all {} recover", methods.len()), Some(note)))
     }
 
-    /// One handshake, and nothing lost on the way.
-    fn recovered_once(&mut self, before: &Before, what: &str) {
-        self.check_equal(format_args!("{what}: handshakes"), self.peer.relay.handshakes(), before.handshakes + 1);
-        self.check_equal(format_args!("{what}: the generation"), self.client.generation(), before.generation + 1);
-        let unrestored = self.events_since(before).into_iter().find(|event| event.event == EventName::RestoreFailed);
-        if let Some(event) = unrestored {
-            self.check(format_args!("{what}: not restored: {:?}", event.reason), false);
-        }
-    }
-
     /// What the server said to the request that carried the lost session.
     fn refusal(&self, before: &Before, method: &str) -> String {
         let exchanges = self.peer.relay.since(before.passed);
@@ -205,14 +175,15 @@ impl Run<'_> {
         refused.map_or_else(|| "nothing was sent".into(), Exchange::answered)
     }
 
-    async fn killed(&mut self) -> Result<(String, Option<String>)> {
+    async fn killed(&mut self) -> Result<Words> {
         let before = self.before()?;
         let slow = self.peer.about.slow.clone();
-        let (answer, elapsed, killed) = self.slow_until(&slow, async |peer| peer.process.kill().await).await?;
-        killed?;
+        let Struck { answer, elapsed, fault } =
+            self.slow_until(&slow, |call| call, async |peer| peer.process.kill().await).await?;
+        fault?;
         self.unknown("killed in mid-call", answer, elapsed, PROMPT + 3 * self.peer.about.retry);
         self.check_equal("killed in mid-call: the tool began so often", self.slow_runs()?, before.slow + 1);
-        let note = self.end_of_the_call(&before);
+        let words = self.end_of_the_call(&before);
         self.peer.process.start_again().await?;
         let called = self.call(Method::CallTool).await;
         self.check_ok("killed in mid-call, started again: the next call", called);
@@ -221,10 +192,80 @@ impl Run<'_> {
         let sent = self.peer.relay.tool_calls() - before.tool_calls;
         // The next call is refused with the old session first, and sent again with the new one; or held back until that is there.
         self.check(format_args!("killed in mid-call: tools/call was sent {sent} times"), (2..=3).contains(&sent));
-        Ok(("`may_have_executed`".into(), Some(note)))
+        Ok(words)
     }
 
-    async fn cut(&mut self) -> Result<(String, Option<String>)> {
+    /// Stopped in good order (on Unix by SIGTERM) while the tool runs, as a new release of a server does: each server has its own way.
+    async fn stopped(&mut self) -> Result<Words> {
+        let before = self.before()?;
+        let slow = self.peer.about.slow.clone();
+        let Struck { answer, elapsed, fault } =
+            self.slow_until(&slow, |call| call.idle_timeout(SILENCE), async |peer| peer.process.stop().await).await?;
+        fault?;
+        let words = self.whatever("stopped in mid-call", &before, answer, elapsed)?;
+        self.peer.process.start_again().await?;
+        self.back_again("stopped in mid-call", &before).await?;
+        Ok(words)
+    }
+
+    /// Somebody else ends the session while the tool runs, as another process with the same session id could.
+    async fn ended(&mut self) -> Result<Words> {
+        let before = self.before()?;
+        let slow = self.peer.about.slow.clone();
+        let Struck { answer, elapsed, fault } =
+            self.slow_until(&slow, |call| call.idle_timeout(SILENCE), async |peer| peer.end_session().await).await?;
+        fault?;
+        let words = self.whatever("session ended in mid-call", &before, answer, elapsed)?;
+        if !self.peer.about.opens_again {
+            self.restart().await?;
+        }
+        self.back_again("session ended in mid-call", &before).await?;
+        Ok(words)
+    }
+
+    async fn back_again(&mut self, what: &str, before: &Before) -> Result<()> {
+        let called = self.call(Method::CallTool).await;
+        self.check_ok(format_args!("{what}: the next call"), called);
+        self.recovered_once(before, what);
+        self.check_equal(format_args!("{what}: the tool began so often"), self.slow_runs()?, before.slow + 1);
+        Ok(())
+    }
+
+    /// What the server makes of the call is its own; what the caller is told must be true, and in the table.
+    fn whatever(
+        &mut self,
+        what: &str,
+        before: &Before,
+        answer: Result<CallToolResult, Error>,
+        elapsed: Duration,
+    ) -> Result<Words> {
+        let limit = PROMPT + SILENCE + 4 * self.peer.about.retry;
+        self.check(format_args!("{what}: told {:.2} s after it", elapsed.as_secs_f64()), elapsed < limit);
+        let ended = self.slow_ended()? - before.slow_ended;
+        let error = match answer {
+            Ok(_) => {
+                self.check_equal(format_args!("{what}: answered, and the tool ended so often"), ended, 1);
+                return Ok(("answered".into(), None));
+            }
+            Err(error) => error,
+        };
+        println!("[{}]    saw  {error} ({})", self.name, error.kind());
+        let execution = error.execution();
+        self.check(format_args!("{what}: the verdict is {execution}"), execution != Execution::NotExecuted);
+        Ok(match (&error, error.kind()) {
+            (Error::Answered(failure), _) => {
+                let note = format!(
+                    "`{} {}`: the server's answer, which says nothing of effects.",
+                    failure.code, failure.message
+                );
+                ("answered, with an error".into(), Some(note))
+            }
+            (_, Kind::Timeout) => (format!("{UNKNOWN}: never answered, ended by `idle_timeout`"), None),
+            _ => self.end_of_the_call(before),
+        })
+    }
+
+    async fn cut(&mut self) -> Result<Words> {
         let slow = self.peer.about.slow.clone();
         match self.peer.about.resumption {
             Resumption::Works => {
@@ -262,7 +303,8 @@ impl Run<'_> {
     /// Both sides of the connection are reset while the tool runs. Returns the answers to the requests to read on.
     async fn cut_once(&mut self, slow: &Tool, after: After) -> Result<String> {
         let before = self.before()?;
-        let (answer, elapsed, ()) = self.slow_until(slow, async |peer| peer.relay.sever()).await?;
+        let Struck { answer, elapsed, .. } =
+            self.slow_until(slow, |call| call, async |peer| peer.relay.sever()).await?;
         match after {
             After::ReadOn => {
                 let ended = answer.map(drop).map_err(anyhow::Error::from);
@@ -284,7 +326,7 @@ impl Run<'_> {
         Ok(resumes.collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>().join("` or `"))
     }
 
-    async fn closed(&mut self) -> Result<(String, Option<String>)> {
+    async fn closed(&mut self) -> Result<Words> {
         let before = self.before()?;
         timeout(STEP, self.client.close()).await.context("close() hangs")?;
         let exchanges = self.peer.relay.since(before.passed);
@@ -295,40 +337,6 @@ impl Run<'_> {
         self.check(format_args!("closed: DELETE is answered {said}"), status.is_some_and(|status| status / 100 == 2));
         self.check_equal("closed: the state", self.client.state(), "closed");
         Ok((format!("`DELETE`, {said}"), None))
-    }
-
-    async fn restart(&mut self) -> Result<()> {
-        self.peer.process.kill().await?;
-        self.peer.process.start_again().await
-    }
-
-    async fn call(&self, method: Method) -> Result<()> {
-        let call = method.call(&self.client, &self.peer.about);
-        timeout(STEP, call).await.unwrap_or_else(|_| bail!("no answer in {} s", STEP.as_secs()))
-    }
-
-    /// Calls the slow tool, and does something to it when the server's ledger says that it runs.
-    async fn slow_until<T>(
-        &mut self,
-        slow: &Tool,
-        fault: impl AsyncFnOnce(&mut Peer) -> T,
-    ) -> Result<(Result<CallToolResult, Error>, Duration, T)> {
-        let begun = self.slow_runs()? + 1;
-        let call = self.client.call_tool(slow.name, slow.arguments.clone());
-        // Of a tool that says that it only reads, the loss is not surfaced without the caller's word.
-        let call = if self.peer.about.slow_reads { call.resend(Resend::Never) } else { call };
-        let peer = &mut *self.peer;
-        let fault = async {
-            peer.ledger.until(slow.name, |runs| runs.started >= begun, PATIENCE).await?;
-            sleep(INTO_THE_CALL).await;
-            let hit = Instant::now();
-            anyhow::Ok((fault(peer).await, hit))
-        };
-        let call = async { (timeout(STEP, call.into_future()).await, Instant::now()) };
-        let ((answer, ended), fault) = tokio::join!(call, fault);
-        let (done, hit) = fault?;
-        let answer = answer.context("the call hangs")?;
-        Ok((answer, ended.saturating_duration_since(hit), done))
     }
 
     fn unknown(&mut self, what: &str, answer: Result<CallToolResult, Error>, elapsed: Duration, limit: Duration) {
@@ -344,69 +352,17 @@ impl Run<'_> {
         self.check(told, elapsed < limit);
     }
 
-    /// What the caller of the slow tool was answered, as the relay saw it.
-    fn end_of_the_call(&self, before: &Before) -> String {
+    /// The words for a call that may have run, with what the caller was answered, as the relay saw it.
+    fn end_of_the_call(&self, before: &Before) -> Words {
         let exchanges = self.peer.relay.since(before.passed);
         let call = exchanges.iter().find(|exchange| exchange.rpc.as_deref() == Some("tools/call"));
         match call.and_then(|call| Some((call.status()?, call.answered()))) {
-            None => "Not a byte of an answer.".into(),
-            Some((200, answered)) => format!("`{answered}`, which ends without the answer."),
-            Some((_, answered)) => format!("`{answered}`: what a call that never arrived gets, too."),
-        }
-    }
-
-    fn before(&self) -> Result<Before> {
-        Ok(Before {
-            quick: self.quick_runs()?,
-            slow: self.slow_runs()?,
-            handshakes: self.peer.relay.handshakes(),
-            tool_calls: self.peer.relay.tool_calls(),
-            passed: self.peer.relay.passed(),
-            generation: self.client.generation(),
-            events: self.lock_events().len(),
-        })
-    }
-
-    fn quick_runs(&self) -> Result<usize> {
-        Ok(self.peer.ledger.runs(self.peer.about.quick.name)?.started)
-    }
-
-    fn slow_runs(&self) -> Result<usize> {
-        Ok(self.peer.ledger.runs(self.peer.about.slow.name)?.started)
-    }
-
-    fn lock_events(&self) -> std::sync::MutexGuard<'_, Vec<Event>> {
-        self.events.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn events_since(&self, before: &Before) -> Vec<Event> {
-        self.lock_events().iter().skip(before.events).cloned().collect()
-    }
-
-    fn check(&mut self, what: impl Display, holds: bool) {
-        if holds {
-            self.outcome.passed += 1;
-            println!("[{}]     ok  {what}", self.name);
-        } else {
-            self.outcome.failed += 1;
-            println!("[{}] WRONG  {what}", self.name);
-            let exchanges = self.peer.relay.since(0);
-            for exchange in exchanges.iter().skip(exchanges.len().saturating_sub(8)) {
-                println!("[{}]   wire  {exchange}", self.name);
+            None => (format!("{UNKNOWN}: no answer begins"), None),
+            Some((200, _)) => (format!("{UNKNOWN}: the stream ends"), None),
+            Some((status, answered)) => {
+                let note = format!("`{answered}`: what a call that never arrived gets, too.");
+                (format!("{UNKNOWN}: {status}"), Some(note))
             }
         }
-    }
-
-    fn check_ok(&mut self, what: impl Display, outcome: Result<()>) {
-        match outcome {
-            Ok(()) => self.check(what, true),
-            Err(error) => self.check(format_args!("{what}: {error:#}"), false),
-        }
-    }
-
-    fn check_equal<T: PartialEq + std::fmt::Debug>(&mut self, what: impl Display, seen: T, right: T) {
-        let holds = seen == right;
-        let right = if holds { String::new() } else { format!(", right is {right:?}") };
-        self.check(format_args!("{what}: {seen:?}{right}"), holds);
     }
 }

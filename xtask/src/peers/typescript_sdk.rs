@@ -58,7 +58,8 @@ pub(crate) async fn start(title: String, mode: Mode, name: &str) -> Result<Resul
         log: super::folder()?.join(format!("{name}.log")),
     };
     let resumption = if mode == Mode::Events { Resumption::Works } else { Resumption::NotOffered };
-    Peer::start(about(title, resumption), launch, ledger).await.map(Ok)
+    let about = About { opens_again: mode != Mode::Bare, ..about(title, resumption) };
+    Peer::start(about, launch, ledger).await.map(Ok)
 }
 
 /// The folder that it is installed in.
@@ -97,6 +98,7 @@ pub(crate) fn about(title: String, resumption: Resumption) -> About {
         slow: Tool { name: "slow", arguments: serde_json::json!({ "seconds": Peer::SLOW }) },
         slow_reads: false,
         resumption,
+        opens_again: true,
         retry: Duration::from_millis(500),
         offers: Offers::small(true),
     }
