@@ -22,9 +22,10 @@ exec unshare --mount --propagation private sh -c '
     mount -t proc proc "$root/proc"
     mount --rbind /dev "$root/dev"
     mount -t tmpfs -o mode=1777 tmpfs "$root/tmp"
-    for folder_shown in "$checkout" $extra; do
-        mkdir -p "$root$folder_shown"
-        mount --bind "$folder_shown" "$root$folder_shown"
+    for shown in "$checkout" "$extra"; do
+        [ -n "$shown" ] || continue
+        mkdir -p "$root$shown"
+        mount --bind "$shown" "$root$shown"
     done
     exec chroot "$root" /usr/bin/env -i PATH=/usr/bin:/bin HOME=/root LANG=C.UTF-8 TERM=dumb \
         PKG_CONFIG_PATH="${PKG_CONFIG_PATH:-}" ONCEWIRE_FAULT_SERVER="${ONCEWIRE_FAULT_SERVER:-}" \

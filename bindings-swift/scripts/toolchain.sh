@@ -10,6 +10,7 @@ set -eu
 
 root=${ONCEWIRE_SWIFT_ROOT:-/var/lib/oncewire/swift-trixie}
 part=$root.part
+mark=.made-by-oncewire
 keyring=/usr/share/keyrings/debian-archive-keyring.gpg
 needed_kb=$((4 * 1024 * 1024))
 
@@ -51,8 +52,16 @@ fi
 free_kb=$(df -Pk "$(dirname "$root")" | awk 'NR == 2 { print $4 }')
 [ "$free_kb" -ge "$needed_kb" ] || fail "4 GB must be free under $(dirname "$root"); there are $((free_kb / 1024)) MB"
 
+# A folder that this script did not make is not this script's to remove.
+for old in "$part" "$root"; do
+    if [ -e "$old" ] && [ ! -e "$old/$mark" ]; then
+        fail "$old is there, does not work as a root, and was not made by this script: remove it, or set ONCEWIRE_SWIFT_ROOT"
+    fi
+done
 # What an earlier run left. Nothing is ever mounted there in our namespace; --one-file-system is the second lock on that door.
 rm -rf --one-file-system "$part" "$root"
+mkdir "$part"
+touch "$part/$mark"
 
 say "making $root"
 lib=/usr/libexec/swift
@@ -69,6 +78,7 @@ mmdebstrap --variant=minbase --mode=root --keyring="$keyring" --components=main 
     --dpkgopt='path-exclude=*/bin/docc' \
     --dpkgopt='path-exclude=*/bin/swift-format' \
     --dpkgopt="path-exclude=$lib/*/share/docc/*" \
+    --skip=check/empty \
     trixie "$part" >&2 9>&-
 rm -rf --one-file-system "$part/var/cache/apt" "$part/var/lib/apt/lists"
 mkdir -p "$part/var/cache/apt/archives/partial" "$part/var/lib/apt/lists/partial"

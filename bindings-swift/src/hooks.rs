@@ -88,3 +88,75 @@ pub trait EventSink: Send + Sync {
     /// One event; must not block.
     fn event(&self, json: String);
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+
+    /// Answers in the way that the test wants, and counts how often it was cancelled.
+    struct Scripted {
+        answer: fn(Option<String>, Arc<Reply>),
+        kept: Mutex<Vec<Arc<Reply>>>,
+        cancelled: Arc<AtomicUsize>,
+    }
+
+    struct Counted(Arc<AtomicUsize>);
+
+    impl HookTask for Counted {
+        fn cancel(&self) {
+            self.0.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+
+    impl Hook for Scripted {
+        fn ask(&self, question: Option<String>, reply: Arc<Reply>) -> Arc<dyn HookTask> {
+            self.kept.lock().unwrap().push(Arc::clone(&reply));
+            (self.answer)(question, reply);
+            Arc::new(Counted(Arc::clone(&self.cancelled)))
+        }
+    }
+
+    fn scripted(answer: fn(Option<String>, Arc<Reply>)) -> Arc<Scripted> {
+        Arc::new(Scripted { answer, kept: Mutex::default(), cancelled: Arc::default() })
+    }
+
+    #[tokio::test]
+    async fn the_first_answer_counts() {
+        let hook = scripted(|question, reply| {
+            reply.give(question.unwrap_or_default());
+            reply.fail("too late".into());
+        });
+        assert_eq!(ask(Arc::clone(&hook) as _, Some("q".into())).await.unwrap(), "q");
+        assert_eq!(hook.cancelled.load(Ordering::SeqCst), 0);
+    }
+
+    #[tokio::test]
+    async fn a_failure_is_told_in_its_own_words() {
+        let hook = scripted(|_, reply| reply.fail("the keychain is locked".into()));
+        assert_eq!(ask(hook, None).await.unwrap_err().to_string(), "the keychain is locked");
+    }
+
+    #[tokio::test]
+    async fn a_reply_that_is_dropped_is_a_failure_and_not_a_hang() {
+        struct Forgetful;
+        impl Hook for Forgetful {
+            fn ask(&self, _: Option<String>, _: Arc<Reply>) -> Arc<dyn HookTask> {
+                Arc::new(Counted(Arc::default()))
+            }
+        }
+        assert_eq!(ask(Arc::new(Forgetful), None).await.unwrap_err().to_string(), "it gave no answer");
+    }
+
+    #[tokio::test]
+    async fn a_task_that_nobody_waits_for_is_cancelled_once() {
+        let hook = scripted(|_, _| {});
+        let mut question = Box::pin(ask(Arc::clone(&hook) as _, None));
+        assert!(futures_util::poll!(&mut question).is_pending());
+        drop(question);
+        assert_eq!(hook.cancelled.load(Ordering::SeqCst), 1);
+        // An answer after that goes nowhere.
+        hook.kept.lock().unwrap()[0].give("late".into());
+    }
+}

@@ -78,3 +78,66 @@ impl<T> Drop for Pending<T> {
         self.cancel.cancel();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use super::*;
+
+    struct SetOnDrop(Arc<AtomicBool>);
+
+    impl Drop for SetOnDrop {
+        fn drop(&mut self) {
+            self.0.store(true, Ordering::SeqCst);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_cancelled_future_is_gone_before_its_waiter_is_told() {
+        let gone = Arc::new(AtomicBool::new(false));
+        let guard = SetOnDrop(Arc::clone(&gone));
+        let pending = Pending::start(async move {
+            let _guard = guard;
+            std::future::pending::<()>().await;
+        });
+        pending.cancel();
+        pending.cancel();
+        assert!(matches!(pending.settled().await, Settled::Cancelled));
+        assert!(gone.load(Ordering::SeqCst));
+    }
+
+    #[tokio::test]
+    async fn cancelling_what_is_over_changes_nothing() {
+        let (sender, receiver) = oneshot::channel();
+        let pending = Pending::start(async move {
+            let _ = sender.send(());
+            7
+        });
+        receiver.await.unwrap();
+        assert!(matches!(pending.settled().await, Settled::Done(7)));
+        pending.cancel();
+        assert!(matches!(pending.settled().await, Settled::Broken));
+    }
+
+    #[tokio::test]
+    async fn a_panic_is_told_as_such() {
+        let pending = Pending::start(async { panic!("on purpose") });
+        assert!(matches!(pending.settled().await, Settled::<()>::Broken));
+    }
+
+    #[tokio::test]
+    async fn letting_go_of_a_pending_call_cancels_it() {
+        let (started, start) = oneshot::channel();
+        let (sender, gone) = oneshot::channel::<()>();
+        let pending = Pending::start(async move {
+            let _sender = sender;
+            let _ = started.send(());
+            std::future::pending::<()>().await;
+        });
+        start.await.unwrap();
+        drop(pending);
+        assert!(gone.await.is_err());
+    }
+}

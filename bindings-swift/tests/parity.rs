@@ -99,7 +99,9 @@ fn every_event_is_an_event_of_the_package() {
     let core = source("../core/src/event.rs");
     let package = source("Sources/Oncewire/Events.swift");
     let begin = core.find("Self::Connecting => ").expect("the names of the events");
-    let names: Vec<_> = core[begin..]
+    let names: Vec<_> = core
+        .get(begin..)
+        .unwrap_or_default()
         .lines()
         .take_while(|line| line.contains("=>"))
         .filter_map(|line| line.split('"').nth(1))
