@@ -61,7 +61,8 @@ pub(crate) fn steps(root: &Path) -> Result<Vec<Step>> {
     ]);
     // What pdoc cannot tell of a typed dict is harmless; an annotation that it cannot read is not.
     let warnings = ["-W", "error", "-W", "ignore:Cannot determine where:UserWarning"];
-    let mut pdoc = inside(&[&warnings[..], &["-m", "pdoc", "oncewire", "--no-show-source", "-o"]].concat());
+    let mut pdoc =
+        inside(&[&warnings[..], &["-m", "pdoc", "oncewire", "oncewire.errors", "--no-show-source", "-o"]].concat());
     pdoc.arg(reference);
     preparations.push(pdoc);
     let (build, server) = fault_server(root)?;
