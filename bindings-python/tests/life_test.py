@@ -129,7 +129,7 @@ WAYS_TO_END = {
 def an_interpreter_ends_without_a_word_in_200_runs(scenario: Scenarios, way: str) -> None:
     there = scenario(PENDING)
     code = FORKS.format(body=WAYS_TO_END[way].strip().replace("\n    ", "\n    "))
-    assert support.program(code, there.url, "200", seconds=120) == ""
+    assert support.program(code, there.url, "200", seconds=600) == ""
 
 
 @pytest.mark.parametrize("way", WAYS_TO_END)
@@ -199,7 +199,7 @@ asyncio.run(main())
 
 
 def after_a_fork_the_old_client_says_so_and_a_new_one_works(scenario: Scenarios) -> None:
-    assert support.program(FORKED, scenario().url, seconds=60) == ""
+    assert support.program(FORKED, scenario().url, seconds=300) == ""
 
 
 MULTIPROCESSING = """

@@ -227,7 +227,7 @@ class Runs:
             async with slots:
                 outcome = self.outcomes[vector["name"]]
                 try:
-                    outcome.set_result(await asyncio.wait_for(Run(server, vector).failures(), 60))
+                    outcome.set_result(await asyncio.wait_for(Run(server, vector).failures(), 120))
                 except BaseException as error:
                     outcome.set_exception(error)
 
@@ -255,11 +255,11 @@ def runs(request: pytest.FixtureRequest, server: support.FaultServer, log_lines:
 
 @pytest.mark.parametrize("vector", [pytest.param(vector, id=vector["name"]) for vector in _vectors()])
 def a_scenario_ends_as_it_must(runs: Runs, vector: dict[str, Any]) -> None:
-    assert runs.outcomes[vector["name"]].result(120) == []
+    assert runs.outcomes[vector["name"]].result(300) == []
 
 
 def no_token_is_in_any_log_line(runs: Runs, log_lines: LogLines) -> None:
     for outcome in runs.outcomes.values():
-        outcome.exception(120)
+        outcome.exception(300)
     support.until(lambda: len(log_lines.lines) > 0)
     assert [line for line in log_lines.lines if any(token in line for token in runs.tokens)] == []
