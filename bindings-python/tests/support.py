@@ -114,7 +114,7 @@ def until(holds: Callable[[], bool], seconds: float = 5) -> None:
         time.sleep(0.01)
 
 
-def program(code: str, *arguments: str, seconds: float = 60, options: Sequence[str] = ()) -> str:
+def program(code: str, *arguments: str, seconds: float = 180, options: Sequence[str] = ()) -> str:
     """Runs a program in an interpreter of its own; it must end well. What it printed, errors too."""
     command = [sys.executable, *options, "-c", code, *arguments]
     ran = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=seconds)
