@@ -25,7 +25,15 @@ def _interpreter(version: str) -> Path:
     interpreter = folder / "bin" / "python"
     if not (folder / ".installed").is_file():
         subprocess.run([sys.executable, "-m", "venv", "--clear", folder], check=True)
-        pip = [interpreter, "-m", "pip", "install", "--quiet", "--no-input", "--disable-pip-version-check"]
+        pip: list[str | Path] = [
+            interpreter,
+            "-m",
+            "pip",
+            "install",
+            "--quiet",
+            "--no-input",
+            "--disable-pip-version-check",
+        ]
         subprocess.run([*pip, f"mcp=={version}"], check=True)
         (folder / ".installed").write_text(f"mcp=={version}")
     return interpreter
@@ -43,7 +51,14 @@ class Peer:
         self._ledger.touch()
         self._log = folder / "log"
         script = support.ROOT / "xtask" / "peers" / "mcp_peer.py"
-        self._command = [_interpreter(version), script, "--port", str(self.port), "--ledger", self._ledger]
+        self._command: list[str | Path] = [
+            _interpreter(version),
+            script,
+            "--port",
+            str(self.port),
+            "--ledger",
+            self._ledger,
+        ]
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
