@@ -249,7 +249,7 @@ def log_lines() -> Iterator[LogLines]:
 @pytest.fixture(scope="module")
 def runs(request: pytest.FixtureRequest, server: support.FaultServer, log_lines: LogLines) -> Runs:
     """The vectors of the tests that were chosen."""
-    chosen = [item.callspec.params["vector"] for item in request.session.items if hasattr(item, "callspec")]
+    chosen = [item.callspec.params.get("vector") for item in request.session.items if hasattr(item, "callspec")]
     return Runs(server, [vector for vector in chosen if isinstance(vector, dict)])
 
 
