@@ -221,7 +221,7 @@ async fn try_one(server: Server) -> Ran {
     let outcome = tried.unwrap_or_else(|_| situations::broken(name, "it did not end in time"));
     let (passed, failed) = (outcome.passed, outcome.failed);
     println!("[{name}] {passed} passed, {failed} failed, in {:.1} s", started.elapsed().as_secs_f64());
-    if let Err(error) = peer.process.kill().await {
+    if let Err(error) = peer.end().await {
         println!("[{name}] {error:#}");
     }
     Ran::Tried(outcome)
@@ -271,7 +271,7 @@ fn summary(server: Server, ran: &Ran) -> String {
         Ran::Tried(outcome) => {
             for (index, situation) in SITUATIONS.iter().enumerate() {
                 let word = match outcome.cells.get(index) {
-                    Some(cell) if cell.holds => "ok",
+                    Some(cell) if cell.failed == 0 => "ok",
                     Some(_) => "WRONG",
                     None => "broke off",
                 };

@@ -89,7 +89,7 @@ pub(crate) struct Peer {
     pub(crate) about: About,
     pub(crate) process: Process,
     /// What stands before it; never restarted.
-    _front: Option<Process>,
+    front: Option<Process>,
     pub(crate) relay: Relay,
     pub(crate) ledger: Ledger,
 }
@@ -103,7 +103,7 @@ impl Peer {
         let upstream = launch.address();
         let process = Process::start(launch).await?;
         let relay = Relay::start(upstream).await?;
-        Ok(Self { about, process, _front: None, relay, ledger })
+        Ok(Self { about, process, front: None, relay, ledger })
     }
 
     /// Starts a server that is installed, and something in front of it.
@@ -111,7 +111,16 @@ impl Peer {
         let process = Process::start(launch).await?;
         let front = Process::start(front).await?;
         let relay = Relay::start(front.address()).await?;
-        Ok(Self { about, process, _front: Some(front), relay, ledger })
+        Ok(Self { about, process, front: Some(front), relay, ledger })
+    }
+
+    /// Ends it, and what stands before it, and waits until both are gone.
+    pub(crate) async fn end(mut self) -> Result<()> {
+        self.process.kill().await?;
+        match &mut self.front {
+            Some(front) => front.kill().await,
+            None => Ok(()),
+        }
     }
 
     /// Where a client finds it, past the relay.

@@ -1,11 +1,16 @@
 //! One server process. It listens on one loopback port for its whole life, through any number of restarts, and ends with us on every
 //! path: dropping a [`Process`] kills it, and if we are killed ourselves, the end of its standard input ends it.
 
+use std::collections::BTreeSet;
+use std::collections::hash_map::RandomState;
 use std::ffi::OsString;
 use std::fs::File;
+use std::hash::{BuildHasher as _, Hasher as _};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::ops::Range;
 use std::path::PathBuf;
 use std::process::Stdio;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
@@ -13,6 +18,8 @@ use tokio::net::TcpStream;
 use tokio::process::{Child, Command};
 use tokio::time::{Instant, sleep, timeout};
 
+/// Where the ports of servers are taken from.
+const PORTS: Range<u16> = 20_000..32_000;
 /// How long a server may take until it accepts connections.
 const START_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long a server may take to end when it is asked to.
@@ -106,8 +113,18 @@ async fn spawn(launch: &Launch) -> Result<Child> {
     Ok(child)
 }
 
-/// A port that nobody listens on now.
+/// A port for one server, which nobody listens on now. It is none that the system gives out by itself (Linux from 32768 on, others from
+/// 49152 on): while the server is down between two starts, no other program on this machine must get it by chance.
 pub(crate) fn free_port() -> Result<u16> {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context("cannot listen on 127.0.0.1")?;
-    Ok(listener.local_addr()?.port())
+    static GIVEN: Mutex<BTreeSet<u16>> = Mutex::new(BTreeSet::new());
+    let mut given = GIVEN.lock().unwrap_or_else(PoisonError::into_inner);
+    for _ in 0..1_000 {
+        let random = RandomState::new().build_hasher().finish() % u64::from(PORTS.end - PORTS.start);
+        let port = PORTS.start + u16::try_from(random)?;
+        if !given.contains(&port) && TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok() {
+            given.insert(port);
+            return Ok(port);
+        }
+    }
+    bail!("no port from {} to {} is free on 127.0.0.1", PORTS.start, PORTS.end)
 }

@@ -53,7 +53,8 @@ pub(crate) struct Cell {
     pub(crate) words: String,
     /// The exchange behind them.
     pub(crate) note: Option<String>,
-    pub(crate) holds: bool,
+    /// What did not hold.
+    pub(crate) failed: usize,
 }
 
 /// What came of all situations of one server.
@@ -88,33 +89,27 @@ pub(crate) fn broken(name: &str, problem: &str) -> Outcome {
 
 impl Trial<'_> {
     async fn all(&mut self) -> Result<()> {
-        let failed = self.outcome.failed;
         let words = self.healthy().await?;
-        self.close_cell(words, failed);
-        let failed = self.outcome.failed;
+        self.close_cell(words);
         let words = self.restarted().await?;
-        self.close_cell(words, failed);
-        let failed = self.outcome.failed;
+        self.close_cell(words);
         let words = self.killed().await?;
-        self.close_cell(words, failed);
-        let failed = self.outcome.failed;
+        self.close_cell(words);
         let words = self.stopped().await?;
-        self.close_cell(words, failed);
-        let failed = self.outcome.failed;
+        self.close_cell(words);
         let words = self.cut().await?;
-        self.close_cell(words, failed);
-        let failed = self.outcome.failed;
+        self.close_cell(words);
         let words = self.ended().await?;
-        self.close_cell(words, failed);
-        let failed = self.outcome.failed;
+        self.close_cell(words);
         let words = self.closed().await?;
-        self.close_cell(words, failed);
+        self.close_cell(words);
         Ok(())
     }
 
-    fn close_cell(&mut self, (words, note): Words, failed_before: usize) {
-        let holds = self.outcome.failed == failed_before;
-        self.outcome.cells.push(Cell { words, note, holds });
+    fn close_cell(&mut self, (words, note): Words) {
+        let outcome = &mut self.outcome;
+        let failed_before: usize = outcome.cells.iter().map(|cell| cell.failed).sum();
+        outcome.cells.push(Cell { words, note, failed: outcome.failed - failed_before });
     }
 
     async fn healthy(&mut self) -> Result<Words> {
