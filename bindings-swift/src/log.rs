@@ -59,7 +59,8 @@ pub trait LogSink: Send + Sync {
 
 /// The highest rank that is wanted; 0: none.
 static WANTED: AtomicU8 = AtomicU8::new(0);
-static SINK: RwLock<Option<Arc<dyn LogSink>>> = RwLock::new(None);
+/// The sink with its own rank: a line that was let in for the sink before must not come to this one.
+static SINK: RwLock<Option<(u8, Arc<dyn LogSink>)>> = RwLock::new(None);
 
 /// Forwards lines up to this level to this sink, or none at all.
 #[uniffi::export]
@@ -70,7 +71,7 @@ pub fn set_log_sink(sink: Option<Arc<dyn LogSink>>, level: LogLevel) {
         let _ = tracing::subscriber::set_global_default(tracing_subscriber::registry().with(Forward));
     });
     WANTED.store(if sink.is_some() { level.rank() } else { 0 }, Ordering::Relaxed);
-    *SINK.write().unwrap_or_else(PoisonError::into_inner) = sink;
+    *SINK.write().unwrap_or_else(PoisonError::into_inner) = sink.map(|sink| (level.rank(), sink));
     tracing::callsite::rebuild_interest_cache();
 }
 
@@ -90,10 +91,11 @@ impl<S: Subscriber> Layer<S> for Forward {
     }
 
     fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
-        let Some(sink) = SINK.read().unwrap_or_else(PoisonError::into_inner).clone() else { return };
+        let metadata = event.metadata();
+        let sink = SINK.read().unwrap_or_else(PoisonError::into_inner).clone();
+        let Some((_, sink)) = sink.filter(|(rank, _)| LogLevel::of(metadata).rank() <= *rank) else { return };
         let mut fields = Fields::default();
         event.record(&mut fields);
-        let metadata = event.metadata();
         sink.log(LogLevel::of(metadata), metadata.target().to_owned(), Value::Object(fields.0).to_string());
     }
 }
