@@ -17,7 +17,7 @@ use crate::builder::{Host, builder};
 use crate::callbacks::{Callback, Mailbox};
 use crate::given::{Given, Teller, json_value};
 use crate::json::to_json;
-use crate::pending::Pending;
+use crate::pending::{Pending, Work};
 use crate::state::{State, state};
 
 /// A client of the core, and the process that it lives in.
@@ -97,8 +97,8 @@ where
             });
             let waiter = Waiter::new(Arc::clone(state), Waiting::Future { to, future: future.clone_ref(py) });
             let call = call(teller);
-            let task = state.handle.spawn(async move { waiter.settle(call.await.into()) });
-            Ok(Pending::awaited(future, task.abort_handle()))
+            let running = Work::start(&state.handle, async move { waiter.settle(call.await.into()) });
+            Ok(Pending::awaited(future, running))
         }
         None => {
             let (sender, inbox) = mpsc::channel();
@@ -109,8 +109,8 @@ where
             });
             let waiter = Waiter::new(Arc::clone(state), Waiting::Thread(sender));
             let call = call(teller);
-            let task = state.handle.spawn(async move { waiter.settle(call.await.into()) });
-            Ok(Pending::blocking(inbox, task.abort_handle()))
+            let running = Work::start(&state.handle, async move { waiter.settle(call.await.into()) });
+            Ok(Pending::blocking(inbox, running))
         }
     }
 }

@@ -123,6 +123,21 @@ async def cancelling_the_task_is_the_hosts_own_error(scenario: Scenarios) -> Non
     assert (verdict.kind, verdict.execution) == ("cancelled", "may_have_executed")
 
 
+async def a_call_that_was_cancelled_sends_nothing_any_more(scenario: Scenarios) -> None:
+    there = scenario({"when": {"rpc": "initialize"}, "do": [{"gate": "held"}, "answer"]})
+    async with oncewire.connect(there.url, lazy=True) as client:
+        calls = [asyncio.ensure_future(client.call_tool("poke")) for _ in range(50)]
+        await asyncio.to_thread(there.control, {"await_gate": {"gate": "held"}})
+        for call in calls:
+            call.cancel()
+        await asyncio.gather(*calls, return_exceptions=True)
+        # Without a pause: what the calls waited for comes now.
+        there.control({"release": "held"})
+        assert (await client.call_tool("peek")).text
+    assert all(call.cancelled() for call in calls)
+    assert there.arrivals(name="poke") == 0
+
+
 async def a_cancelled_connect_leaves_no_session(scenario: Scenarios) -> None:
     there = scenario({"when": {"rpc": "initialize"}, "do": [{"gate": "held"}, "answer"]})
     connecting = asyncio.ensure_future(oncewire.connect(there.url).__aenter__())
