@@ -1,5 +1,6 @@
 //! One call: what may be said of it, and the handle by which Swift waits for it or cancels it.
 
+use std::collections::BTreeMap;
 use std::future::IntoFuture;
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,6 +9,7 @@ use oncewire::{Call, Error, ListCall, OptionError, Progress};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::json;
+use serde_json::value::RawValue;
 
 use crate::options::ResendOption;
 use crate::runtime::{Pending, Settled};
@@ -80,6 +82,8 @@ pub struct CallExtras {
     pub idempotency_key: Option<IdempotencyKey>,
     /// A JSON object: more members of `_meta`.
     pub meta: Option<String>,
+    /// A JSON object: more members of the params.
+    pub params: Option<String>,
     /// Where progress goes.
     pub on_progress: Option<Arc<dyn ProgressSink>>,
 }
@@ -104,6 +108,9 @@ pub(crate) fn with<T>(method: &str, call: Call<T>, options: CallOptions, extras:
             call = call.meta(key, value);
         }
     }
+    for (name, value) in members(method, extras.params)? {
+        call = call.param(&name, value);
+    }
     if let Some(sink) = extras.on_progress {
         call = call.on_progress(move |progress| pass_on(&*sink, progress));
     }
@@ -112,19 +119,29 @@ pub(crate) fn with<T>(method: &str, call: Call<T>, options: CallOptions, extras:
 
 /// The list with all that was said of it.
 pub(crate) fn with_page<T>(
+    method: &str,
     list: ListCall<T>,
     cursor: Option<String>,
     options: CallOptions,
+    params: Option<String>,
     on_progress: Option<Arc<dyn ProgressSink>>,
-) -> ListCall<T> {
+) -> Result<ListCall<T>, Error> {
     let mut list = list.options(&options.into());
     if let Some(cursor) = cursor {
         list = list.cursor(cursor);
     }
+    for (name, value) in members(method, params)? {
+        list = list.param(&name, value);
+    }
     if let Some(sink) = on_progress {
         list = list.on_progress(move |progress| pass_on(&*sink, progress));
     }
-    list
+    Ok(list)
+}
+
+/// More members of the params, each as it was written.
+fn members(method: &str, params: Option<String>) -> Result<BTreeMap<String, Box<RawValue>>, Error> {
+    params.map_or_else(|| Ok(BTreeMap::new()), |params| json_argument(method, "params", &params))
 }
 
 fn pass_on(sink: &dyn ProgressSink, progress: &Progress) {

@@ -127,9 +127,17 @@ impl NativeClient {
         &self,
         cursor: Option<String>,
         options: CallOptions,
+        params: Option<String>,
         on_progress: Option<Arc<dyn ProgressSink>>,
     ) -> Arc<PendingCall> {
-        PendingCall::start(Ok(call::with_page(self.client.list_tools(), cursor, options, on_progress)))
+        PendingCall::start(call::with_page(
+            "tools/list",
+            self.client.list_tools(),
+            cursor,
+            options,
+            params,
+            on_progress,
+        ))
     }
 
     /// `resources/list`
@@ -137,9 +145,17 @@ impl NativeClient {
         &self,
         cursor: Option<String>,
         options: CallOptions,
+        params: Option<String>,
         on_progress: Option<Arc<dyn ProgressSink>>,
     ) -> Arc<PendingCall> {
-        PendingCall::start(Ok(call::with_page(self.client.list_resources(), cursor, options, on_progress)))
+        PendingCall::start(call::with_page(
+            "resources/list",
+            self.client.list_resources(),
+            cursor,
+            options,
+            params,
+            on_progress,
+        ))
     }
 
     /// `resources/templates/list`
@@ -147,9 +163,17 @@ impl NativeClient {
         &self,
         cursor: Option<String>,
         options: CallOptions,
+        params: Option<String>,
         on_progress: Option<Arc<dyn ProgressSink>>,
     ) -> Arc<PendingCall> {
-        PendingCall::start(Ok(call::with_page(self.client.list_resource_templates(), cursor, options, on_progress)))
+        PendingCall::start(call::with_page(
+            "resources/templates/list",
+            self.client.list_resource_templates(),
+            cursor,
+            options,
+            params,
+            on_progress,
+        ))
     }
 
     /// `prompts/list`
@@ -157,9 +181,17 @@ impl NativeClient {
         &self,
         cursor: Option<String>,
         options: CallOptions,
+        params: Option<String>,
         on_progress: Option<Arc<dyn ProgressSink>>,
     ) -> Arc<PendingCall> {
-        PendingCall::start(Ok(call::with_page(self.client.list_prompts(), cursor, options, on_progress)))
+        PendingCall::start(call::with_page(
+            "prompts/list",
+            self.client.list_prompts(),
+            cursor,
+            options,
+            params,
+            on_progress,
+        ))
     }
 
     /// `tools/call`

@@ -63,7 +63,8 @@ public enum Log {
                 // No line of the core holds a secret.
                 logger.log(level: type, "\(record.text, privacy: .public)")
             }
-            setLogSink(sink: sink, level: .debug)
+            // Not the lines of every call: each would be made into text, and the unified log drops them unless it is asked for them.
+            setLogSink(sink: sink, level: .info)
         #endif
     }
 }

@@ -6,41 +6,49 @@ internal import OncewireNative
 extension Client {
     /// `tools/list`: all pages, unless a cursor is given.
     public func listTools(
-        cursor: String? = nil, timeout: Duration? = nil, options: CallOptions = CallOptions(),
+        cursor: String? = nil, timeout: Duration? = nil, options: CallOptions = CallOptions(), params: [String: JSONValue]? = nil,
         onProgress: (@Sendable (ProgressUpdate) -> Void)? = nil
     ) async throws -> ListToolsResult {
         try await result {
-            native.listTools(cursor: cursor, options: options.native(timeout), onProgress: onProgress.map(ProgressHook.init))
+            native.listTools(
+                cursor: cursor, options: options.native(timeout), params: params.map { JSONValue.object($0).jsonText },
+                onProgress: onProgress.map(ProgressHook.init))
         }
     }
 
     /// `resources/list`: all pages, unless a cursor is given.
     public func listResources(
-        cursor: String? = nil, timeout: Duration? = nil, options: CallOptions = CallOptions(),
+        cursor: String? = nil, timeout: Duration? = nil, options: CallOptions = CallOptions(), params: [String: JSONValue]? = nil,
         onProgress: (@Sendable (ProgressUpdate) -> Void)? = nil
     ) async throws -> ListResourcesResult {
         try await result {
-            native.listResources(cursor: cursor, options: options.native(timeout), onProgress: onProgress.map(ProgressHook.init))
+            native.listResources(
+                cursor: cursor, options: options.native(timeout), params: params.map { JSONValue.object($0).jsonText },
+                onProgress: onProgress.map(ProgressHook.init))
         }
     }
 
     /// `resources/templates/list`: all pages, unless a cursor is given.
     public func listResourceTemplates(
-        cursor: String? = nil, timeout: Duration? = nil, options: CallOptions = CallOptions(),
+        cursor: String? = nil, timeout: Duration? = nil, options: CallOptions = CallOptions(), params: [String: JSONValue]? = nil,
         onProgress: (@Sendable (ProgressUpdate) -> Void)? = nil
     ) async throws -> ListResourceTemplatesResult {
         try await result {
-            native.listResourceTemplates(cursor: cursor, options: options.native(timeout), onProgress: onProgress.map(ProgressHook.init))
+            native.listResourceTemplates(
+                cursor: cursor, options: options.native(timeout), params: params.map { JSONValue.object($0).jsonText },
+                onProgress: onProgress.map(ProgressHook.init))
         }
     }
 
     /// `prompts/list`: all pages, unless a cursor is given.
     public func listPrompts(
-        cursor: String? = nil, timeout: Duration? = nil, options: CallOptions = CallOptions(),
+        cursor: String? = nil, timeout: Duration? = nil, options: CallOptions = CallOptions(), params: [String: JSONValue]? = nil,
         onProgress: (@Sendable (ProgressUpdate) -> Void)? = nil
     ) async throws -> ListPromptsResult {
         try await result {
-            native.listPrompts(cursor: cursor, options: options.native(timeout), onProgress: onProgress.map(ProgressHook.init))
+            native.listPrompts(
+                cursor: cursor, options: options.native(timeout), params: params.map { JSONValue.object($0).jsonText },
+                onProgress: onProgress.map(ProgressHook.init))
         }
     }
 
@@ -50,12 +58,14 @@ extension Client {
     ///   - timeout: the whole call.
     ///   - idempotencyKey: the key under which the server sees all attempts, in place of one that is made.
     ///   - meta: more members of `_meta`, for example `traceparent`; the same in all attempts.
+    ///   - params: more members of the params, exact.
     ///   - onProgress: called for each progress notification, in order and before the result; must not block.
     public func callTool(
         name: String, arguments: JSONValue? = nil, timeout: Duration? = nil, options: CallOptions = CallOptions(),
-        idempotencyKey: IdempotencyKey? = nil, meta: [String: JSONValue]? = nil, onProgress: (@Sendable (ProgressUpdate) -> Void)? = nil
+        idempotencyKey: IdempotencyKey? = nil, meta: [String: JSONValue]? = nil, params: [String: JSONValue]? = nil,
+        onProgress: (@Sendable (ProgressUpdate) -> Void)? = nil
     ) async throws -> CallToolResult {
-        let extras = CallExtras(idempotencyKey, meta, onProgress)
+        let extras = CallExtras(idempotencyKey, meta, params, onProgress)
         return try await result {
             native.callTool(name: name, arguments: arguments?.jsonText, options: options.native(timeout), extras: extras)
         }
@@ -65,29 +75,31 @@ extension Client {
     @_disfavoredOverload
     public func callTool(
         name: String, arguments: some Encodable & Sendable, timeout: Duration? = nil, options: CallOptions = CallOptions(),
-        idempotencyKey: IdempotencyKey? = nil, meta: [String: JSONValue]? = nil, onProgress: (@Sendable (ProgressUpdate) -> Void)? = nil
+        idempotencyKey: IdempotencyKey? = nil, meta: [String: JSONValue]? = nil, params: [String: JSONValue]? = nil,
+        onProgress: (@Sendable (ProgressUpdate) -> Void)? = nil
     ) async throws -> CallToolResult {
         let arguments = try JSONValue(encoding: arguments)
         return try await callTool(
             name: name, arguments: arguments, timeout: timeout, options: options, idempotencyKey: idempotencyKey, meta: meta,
-            onProgress: onProgress)
+            params: params, onProgress: onProgress)
     }
 
     /// `resources/read`
     public func readResource(
         uri: String, timeout: Duration? = nil, options: CallOptions = CallOptions(), meta: [String: JSONValue]? = nil,
-        onProgress: (@Sendable (ProgressUpdate) -> Void)? = nil
+        params: [String: JSONValue]? = nil, onProgress: (@Sendable (ProgressUpdate) -> Void)? = nil
     ) async throws -> ReadResourceResult {
-        let extras = CallExtras(nil, meta, onProgress)
+        let extras = CallExtras(nil, meta, params, onProgress)
         return try await result { native.readResource(uri: uri, options: options.native(timeout), extras: extras) }
     }
 
     /// `prompts/get`
     public func getPrompt(
         name: String, arguments: [String: String]? = nil, timeout: Duration? = nil, options: CallOptions = CallOptions(),
-        meta: [String: JSONValue]? = nil, onProgress: (@Sendable (ProgressUpdate) -> Void)? = nil
+        meta: [String: JSONValue]? = nil, params: [String: JSONValue]? = nil,
+        onProgress: (@Sendable (ProgressUpdate) -> Void)? = nil
     ) async throws -> GetPromptResult {
-        let extras = CallExtras(nil, meta, onProgress)
+        let extras = CallExtras(nil, meta, params, onProgress)
         let arguments = arguments.map { JSONValue.object($0.mapValues(JSONValue.string)).jsonText }
         return try await result {
             native.getPrompt(name: name, arguments: arguments, options: options.native(timeout), extras: extras)
@@ -100,7 +112,7 @@ extension Client {
         reference: JSONValue, argument: String, value: String, context: JSONValue? = nil, timeout: Duration? = nil,
         options: CallOptions = CallOptions(), meta: [String: JSONValue]? = nil
     ) async throws -> CompleteResult {
-        let extras = CallExtras(nil, meta, nil)
+        let extras = CallExtras(nil, meta, nil, nil)
         return try await result {
             native.complete(
                 reference: reference.jsonText, argument: argument, value: value, context: context?.jsonText,
@@ -133,7 +145,7 @@ extension Client {
         method: String, params: JSONValue? = nil, timeout: Duration? = nil, options: CallOptions = CallOptions(),
         meta: [String: JSONValue]? = nil, onProgress: (@Sendable (ProgressUpdate) -> Void)? = nil
     ) async throws -> JSONValue {
-        let extras = CallExtras(nil, meta, onProgress)
+        let extras = CallExtras(nil, meta, nil, onProgress)
         let json = try await settle {
             native.request(method: method, params: params?.jsonText, options: options.native(timeout), extras: extras)
         }
@@ -155,10 +167,11 @@ extension CallOptions {
 
 extension CallExtras {
     init(
-        _ idempotencyKey: IdempotencyKey?, _ meta: [String: JSONValue]?, _ onProgress: (@Sendable (ProgressUpdate) -> Void)?
+        _ idempotencyKey: IdempotencyKey?, _ meta: [String: JSONValue]?, _ params: [String: JSONValue]?,
+        _ onProgress: (@Sendable (ProgressUpdate) -> Void)?
     ) {
         self.init(
             idempotencyKey: idempotencyKey?.native, meta: meta.map { JSONValue.object($0).jsonText },
-            onProgress: onProgress.map(ProgressHook.init))
+            params: params.map { JSONValue.object($0).jsonText }, onProgress: onProgress.map(ProgressHook.init))
     }
 }

@@ -1660,22 +1660,22 @@ public protocol NativeClientProtocol: AnyObject, Sendable {
     /**
      * `prompts/list`
      */
-    func listPrompts(cursor: String?, options: CallOptions, onProgress: ProgressSink?)  -> PendingCall
+    func listPrompts(cursor: String?, options: CallOptions, params: String?, onProgress: ProgressSink?)  -> PendingCall
     
     /**
      * `resources/templates/list`
      */
-    func listResourceTemplates(cursor: String?, options: CallOptions, onProgress: ProgressSink?)  -> PendingCall
+    func listResourceTemplates(cursor: String?, options: CallOptions, params: String?, onProgress: ProgressSink?)  -> PendingCall
     
     /**
      * `resources/list`
      */
-    func listResources(cursor: String?, options: CallOptions, onProgress: ProgressSink?)  -> PendingCall
+    func listResources(cursor: String?, options: CallOptions, params: String?, onProgress: ProgressSink?)  -> PendingCall
     
     /**
      * `tools/list`
      */
-    func listTools(cursor: String?, options: CallOptions, onProgress: ProgressSink?)  -> PendingCall
+    func listTools(cursor: String?, options: CallOptions, params: String?, onProgress: ProgressSink?)  -> PendingCall
     
     /**
      * `ping`
@@ -1912,13 +1912,14 @@ open func isClosed() -> Bool  {
     /**
      * `prompts/list`
      */
-open func listPrompts(cursor: String?, options: CallOptions, onProgress: ProgressSink?) -> PendingCall  {
+open func listPrompts(cursor: String?, options: CallOptions, params: String?, onProgress: ProgressSink?) -> PendingCall  {
     return try!  FfiConverterTypePendingCall_lift(try! rustCall() {
         uniffiCallStatus in
     uniffi_oncewire_swift_fn_method_nativeclient_list_prompts(
             self.uniffiCloneHandle(),
         FfiConverterOptionString.lower(cursor),
         FfiConverterTypeCallOptions_lower(options),
+        FfiConverterOptionString.lower(params),
         FfiConverterOptionTypeProgressSink.lower(onProgress),uniffiCallStatus
     )
 })
@@ -1927,13 +1928,14 @@ open func listPrompts(cursor: String?, options: CallOptions, onProgress: Progres
     /**
      * `resources/templates/list`
      */
-open func listResourceTemplates(cursor: String?, options: CallOptions, onProgress: ProgressSink?) -> PendingCall  {
+open func listResourceTemplates(cursor: String?, options: CallOptions, params: String?, onProgress: ProgressSink?) -> PendingCall  {
     return try!  FfiConverterTypePendingCall_lift(try! rustCall() {
         uniffiCallStatus in
     uniffi_oncewire_swift_fn_method_nativeclient_list_resource_templates(
             self.uniffiCloneHandle(),
         FfiConverterOptionString.lower(cursor),
         FfiConverterTypeCallOptions_lower(options),
+        FfiConverterOptionString.lower(params),
         FfiConverterOptionTypeProgressSink.lower(onProgress),uniffiCallStatus
     )
 })
@@ -1942,13 +1944,14 @@ open func listResourceTemplates(cursor: String?, options: CallOptions, onProgres
     /**
      * `resources/list`
      */
-open func listResources(cursor: String?, options: CallOptions, onProgress: ProgressSink?) -> PendingCall  {
+open func listResources(cursor: String?, options: CallOptions, params: String?, onProgress: ProgressSink?) -> PendingCall  {
     return try!  FfiConverterTypePendingCall_lift(try! rustCall() {
         uniffiCallStatus in
     uniffi_oncewire_swift_fn_method_nativeclient_list_resources(
             self.uniffiCloneHandle(),
         FfiConverterOptionString.lower(cursor),
         FfiConverterTypeCallOptions_lower(options),
+        FfiConverterOptionString.lower(params),
         FfiConverterOptionTypeProgressSink.lower(onProgress),uniffiCallStatus
     )
 })
@@ -1957,13 +1960,14 @@ open func listResources(cursor: String?, options: CallOptions, onProgress: Progr
     /**
      * `tools/list`
      */
-open func listTools(cursor: String?, options: CallOptions, onProgress: ProgressSink?) -> PendingCall  {
+open func listTools(cursor: String?, options: CallOptions, params: String?, onProgress: ProgressSink?) -> PendingCall  {
     return try!  FfiConverterTypePendingCall_lift(try! rustCall() {
         uniffiCallStatus in
     uniffi_oncewire_swift_fn_method_nativeclient_list_tools(
             self.uniffiCloneHandle(),
         FfiConverterOptionString.lower(cursor),
         FfiConverterTypeCallOptions_lower(options),
+        FfiConverterOptionString.lower(params),
         FfiConverterOptionTypeProgressSink.lower(onProgress),uniffiCallStatus
     )
 })
@@ -3105,6 +3109,10 @@ public struct CallExtras {
      */
     public var meta: String?
     /**
+     * A JSON object: more members of the params.
+     */
+    public var params: String?
+    /**
      * Where progress goes.
      */
     public var onProgress: ProgressSink?
@@ -3119,10 +3127,14 @@ public struct CallExtras {
          * A JSON object: more members of `_meta`.
          */meta: String?, 
         /**
+         * A JSON object: more members of the params.
+         */params: String?, 
+        /**
          * Where progress goes.
          */onProgress: ProgressSink?) {
         self.idempotencyKey = idempotencyKey
         self.meta = meta
+        self.params = params
         self.onProgress = onProgress
     }
 
@@ -3144,6 +3156,7 @@ public struct FfiConverterTypeCallExtras: FfiConverterRustBuffer {
             try CallExtras(
                 idempotencyKey: FfiConverterOptionTypeIdempotencyKey.read(from: &buf), 
                 meta: FfiConverterOptionString.read(from: &buf), 
+                params: FfiConverterOptionString.read(from: &buf), 
                 onProgress: FfiConverterOptionTypeProgressSink.read(from: &buf)
         )
     }
@@ -3151,6 +3164,7 @@ public struct FfiConverterTypeCallExtras: FfiConverterRustBuffer {
     public static func write(_ value: CallExtras, into buf: inout [UInt8]) {
         FfiConverterOptionTypeIdempotencyKey.write(value.idempotencyKey, into: &buf)
         FfiConverterOptionString.write(value.meta, into: &buf)
+        FfiConverterOptionString.write(value.params, into: &buf)
         FfiConverterOptionTypeProgressSink.write(value.onProgress, into: &buf)
     }
 }
@@ -5592,16 +5606,16 @@ private let initializationResult: InitializationResult = {
     if (uniffi_oncewire_swift_checksum_method_nativeclient_is_closed() != 51822) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_oncewire_swift_checksum_method_nativeclient_list_prompts() != 1554) {
+    if (uniffi_oncewire_swift_checksum_method_nativeclient_list_prompts() != 58726) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_oncewire_swift_checksum_method_nativeclient_list_resource_templates() != 33946) {
+    if (uniffi_oncewire_swift_checksum_method_nativeclient_list_resource_templates() != 6282) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_oncewire_swift_checksum_method_nativeclient_list_resources() != 63000) {
+    if (uniffi_oncewire_swift_checksum_method_nativeclient_list_resources() != 55773) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_oncewire_swift_checksum_method_nativeclient_list_tools() != 37466) {
+    if (uniffi_oncewire_swift_checksum_method_nativeclient_list_tools() != 23687) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_oncewire_swift_checksum_method_nativeclient_ping() != 53887) {

@@ -436,22 +436,22 @@ int8_t uniffi_oncewire_swift_fn_method_nativeclient_is_closed(uint64_t ptr, Rust
 #endif
 #ifndef UNIFFI_FFIDEF_UNIFFI_ONCEWIRE_SWIFT_FN_METHOD_NATIVECLIENT_LIST_PROMPTS
 #define UNIFFI_FFIDEF_UNIFFI_ONCEWIRE_SWIFT_FN_METHOD_NATIVECLIENT_LIST_PROMPTS
-uint64_t uniffi_oncewire_swift_fn_method_nativeclient_list_prompts(uint64_t ptr, RustBuffer cursor, RustBuffer options, RustBuffer on_progress, RustCallStatus *_Nonnull out_status
+uint64_t uniffi_oncewire_swift_fn_method_nativeclient_list_prompts(uint64_t ptr, RustBuffer cursor, RustBuffer options, RustBuffer params, RustBuffer on_progress, RustCallStatus *_Nonnull out_status
 );
 #endif
 #ifndef UNIFFI_FFIDEF_UNIFFI_ONCEWIRE_SWIFT_FN_METHOD_NATIVECLIENT_LIST_RESOURCE_TEMPLATES
 #define UNIFFI_FFIDEF_UNIFFI_ONCEWIRE_SWIFT_FN_METHOD_NATIVECLIENT_LIST_RESOURCE_TEMPLATES
-uint64_t uniffi_oncewire_swift_fn_method_nativeclient_list_resource_templates(uint64_t ptr, RustBuffer cursor, RustBuffer options, RustBuffer on_progress, RustCallStatus *_Nonnull out_status
+uint64_t uniffi_oncewire_swift_fn_method_nativeclient_list_resource_templates(uint64_t ptr, RustBuffer cursor, RustBuffer options, RustBuffer params, RustBuffer on_progress, RustCallStatus *_Nonnull out_status
 );
 #endif
 #ifndef UNIFFI_FFIDEF_UNIFFI_ONCEWIRE_SWIFT_FN_METHOD_NATIVECLIENT_LIST_RESOURCES
 #define UNIFFI_FFIDEF_UNIFFI_ONCEWIRE_SWIFT_FN_METHOD_NATIVECLIENT_LIST_RESOURCES
-uint64_t uniffi_oncewire_swift_fn_method_nativeclient_list_resources(uint64_t ptr, RustBuffer cursor, RustBuffer options, RustBuffer on_progress, RustCallStatus *_Nonnull out_status
+uint64_t uniffi_oncewire_swift_fn_method_nativeclient_list_resources(uint64_t ptr, RustBuffer cursor, RustBuffer options, RustBuffer params, RustBuffer on_progress, RustCallStatus *_Nonnull out_status
 );
 #endif
 #ifndef UNIFFI_FFIDEF_UNIFFI_ONCEWIRE_SWIFT_FN_METHOD_NATIVECLIENT_LIST_TOOLS
 #define UNIFFI_FFIDEF_UNIFFI_ONCEWIRE_SWIFT_FN_METHOD_NATIVECLIENT_LIST_TOOLS
-uint64_t uniffi_oncewire_swift_fn_method_nativeclient_list_tools(uint64_t ptr, RustBuffer cursor, RustBuffer options, RustBuffer on_progress, RustCallStatus *_Nonnull out_status
+uint64_t uniffi_oncewire_swift_fn_method_nativeclient_list_tools(uint64_t ptr, RustBuffer cursor, RustBuffer options, RustBuffer params, RustBuffer on_progress, RustCallStatus *_Nonnull out_status
 );
 #endif
 #ifndef UNIFFI_FFIDEF_UNIFFI_ONCEWIRE_SWIFT_FN_METHOD_NATIVECLIENT_PING

@@ -94,13 +94,20 @@ import Testing
         }
     }
 
-    @Test func metaAndKeysGoOut() async throws {
+    @Test func metaKeysAndMoreParamsGoOut() async throws {
         try await with(Scenario.start()) { scenario in
             let client = try await Client.connect(url: scenario.url)
             let parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
             _ = try await client.callTool(name: "poke", idempotencyKey: "toolu_1", meta: ["traceparent": .string(parent)])
             _ = try await client.callTool(name: "poke", idempotencyKey: .off)
-            let pokes = try await scenario.ledger()["arrivals"]?.arrayValue?.filter { $0["name"] == "poke" } ?? []
+            _ = try await client.readResource(uri: "mem://a", params: ["extra": ["n": 9_007_199_254_740_993]])
+            _ = try await client.listPrompts(params: ["extra": 1])
+            let arrivals = try await scenario.ledger()["arrivals"]?.arrayValue ?? []
+            let pokes = arrivals.filter { $0["name"] == "poke" }
+            let read = arrivals.first { $0["rpc"] == "resources/read" }
+            #expect(read?["params"]?["extra"] == ["n": 9_007_199_254_740_993])
+            let list = arrivals.first { $0["rpc"] == "prompts/list" }
+            #expect(list?["params"]?["extra"] == 1)
             #expect(pokes.map { $0["key"]?.stringValue } == ["toolu_1", nil])
             #expect(pokes.first?["traceparent"]?.stringValue == parent)
             await client.close()
@@ -168,6 +175,7 @@ import Testing
             await expectConfig("arguments") { _ = try await client.callTool(name: "peek", arguments: [1, 2]) }
             await expectConfig("arguments") { _ = try await client.callTool(name: "peek", arguments: ["x": .double(.nan)]) }
             await expectConfig("meta") { _ = try await client.callTool(name: "peek", meta: ["x": .double(.infinity)]) }
+            await expectConfig("params") { _ = try await client.listTools(params: ["x": .double(.nan)]) }
             await expectConfig("ref") { _ = try await client.complete(reference: .raw("{"), argument: "a", value: "") }
             await expectConfig("params") { _ = try await client.request(method: "x/y", params: [1]) }
             await expectConfig("idempotency_key") { _ = try await client.callTool(name: "peek", idempotencyKey: "") }
