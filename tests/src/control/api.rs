@@ -13,18 +13,23 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpListener, TcpStream};
+use tokio::time::timeout;
 
 use super::scenario::Scenario;
 use crate::server::Script;
 use crate::server::http1::Reader;
 use crate::server::request::Request;
 use crate::vector::{self, ControlStep, Vector};
+
+/// How long the answer to the end of a scenario waits for its ports to close.
+const ENDING: Duration = Duration::from_secs(5);
 
 #[derive(Debug, Default)]
 struct Hub {
@@ -92,7 +97,13 @@ impl Hub {
                 Ok(json!({"failures": self.scenario(id)?.judge(&report).await?}))
             }
             ("DELETE", ["scenarios", id]) => {
-                self.scenarios.lock().unwrap_or_else(PoisonError::into_inner).1.remove(*id);
+                let scenario = self.scenarios.lock().unwrap_or_else(PoisonError::into_inner).1.remove(*id);
+                if let Some(scenario) = scenario {
+                    let ended = scenario.ended();
+                    drop(scenario);
+                    // A step that is under way holds it up; whoever ends the scenario then does not wait for that.
+                    let _ = timeout(ENDING, ended).await;
+                }
                 Ok(json!({}))
             }
             _ => bail!("there is no {} {}", request.method, request.path),

@@ -85,6 +85,16 @@ pub struct Scenario {
 }
 
 impl Scenario {
+    /// Completes when the scenario was dropped and the ports of its servers are closed.
+    pub(crate) fn ended(&self) -> impl Future<Output = ()> + Send + use<> {
+        let servers: Vec<_> = self.servers.values().map(FaultServer::ended).collect();
+        async move {
+            for server in servers {
+                server.await;
+            }
+        }
+    }
+
     /// Starts servers that know each other's URLs.
     ///
     /// # Errors

@@ -189,6 +189,15 @@ impl FaultServer {
     }
 }
 
+impl FaultServer {
+    /// Completes when the server was dropped and its port is closed.
+    pub(crate) fn ended(&self) -> impl Future<Output = ()> + Send + use<> {
+        let mut listening = self.listening.clone();
+        // The sender goes with the listening task, after its socket.
+        async move { while listening.changed().await.is_ok() {} }
+    }
+}
+
 impl Drop for FaultServer {
     fn drop(&mut self) {
         self.task.abort();
