@@ -30,7 +30,7 @@ pub(crate) struct Session {
     id: Option<SessionId>,
     version: HeaderValue,
     gone: CancellationToken,
-    /// The session is no longer the current one: its listener and its handlers stop.
+    /// The session is no longer the current one: its listener stops, and so do the handlers of what came on it.
     retired: CancellationToken,
     ended: AtomicBool,
     wire: Arc<Wire>,
