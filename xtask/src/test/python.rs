@@ -56,7 +56,12 @@ pub(crate) fn steps(root: &Path) -> Result<Vec<Step>> {
         inside(&["-m", "ruff", "check", "--no-cache"]),
         inside(&["-m", "ruff", "format", "--check", "--no-cache"]),
         inside(&["-m", "mypy", "--no-incremental"]),
-        inside(&["-m", "pyright"]),
+        {
+            // It looks for packages where the `python` of the path has them, unless told.
+            let mut pyright = inside(&["-m", "pyright", "--pythonpath"]);
+            pyright.arg(&python);
+            pyright
+        },
         inside(&["-m", "mypy.stubtest", "oncewire._native"]),
     ]);
     // What pdoc cannot tell of a typed dict is harmless; an annotation that it cannot read is not.
