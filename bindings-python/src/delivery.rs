@@ -164,6 +164,16 @@ pub(crate) struct Batch {
     load: Mutex<Vec<Parcel>>,
 }
 
+impl Drop for Batch {
+    fn drop(&mut self) {
+        // The loop took it and was closed before it came to it. What another loop may do is sent again, and finds this one closed.
+        let load = std::mem::take(&mut *lock(&self.load));
+        if let Some(state) = existing() {
+            load.into_iter().filter(|parcel| parcel.elsewhere).for_each(|parcel| state.queue.send(parcel));
+        }
+    }
+}
+
 #[pymethods]
 impl Batch {
     fn __call__(&self, py: Python<'_>) {

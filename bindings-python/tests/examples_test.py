@@ -71,6 +71,11 @@ async def langchain_hands_the_text_of_the_error_to_the_model(scenario: Scenarios
     assert there.executions(name="poke") == 1
 
 
+def _retried(part: Any) -> bool:
+    # Older versions have a kind of part of its own for it.
+    return type(part).__name__ == "RetryPromptPart" or getattr(part, "outcome", None) == "retried"
+
+
 async def pydantic_ai_tries_again_only_what_was_not_executed(scenario: Scenarios) -> None:
     import pydantic_ai_tool
     from pydantic_ai.messages import (
@@ -78,7 +83,6 @@ async def pydantic_ai_tries_again_only_what_was_not_executed(scenario: Scenarios
         ModelResponse,
         TextPart,
         ToolCallPart,
-        ToolReturnPart,
     )
     from pydantic_ai.models.function import AgentInfo, FunctionModel
 
@@ -87,7 +91,7 @@ async def pydantic_ai_tries_again_only_what_was_not_executed(scenario: Scenarios
     def model(messages: list[ModelMessage], _: AgentInfo) -> ModelResponse:
         last = messages[-1].parts[-1]
         heard.append(last)
-        if len(messages) == 1 or (isinstance(last, ToolReturnPart) and last.outcome == "retried"):
+        if len(messages) == 1 or _retried(last):
             return ModelResponse(parts=[ToolCallPart("nudge", {})])
         if len(heard) == 3:
             return ModelResponse(parts=[ToolCallPart("poke", {})])
@@ -96,7 +100,7 @@ async def pydantic_ai_tries_again_only_what_was_not_executed(scenario: Scenarios
     refused = {"when": {"name": "nudge"}, "times": 1, "do": [{"respond": {"status": 413, "text": "no"}}]}
     there = scenario(LOST, refused)
     assert await pydantic_ai_tool.run(there.url, FunctionModel(model), "Nudge, then poke.") == "done"
-    assert [part.outcome for part in heard[1:]] == ["retried", "success", "success"]
+    assert [_retried(part) for part in heard[1:]] == [True, False, False]
     assert "the tool may have run: check before running it again" in str(heard[3].content)
     assert there.executions(name="nudge") == 1
     assert there.executions(name="poke") == 1

@@ -317,6 +317,20 @@ def a_client_outlives_the_loop_that_it_was_made_on(scenario: Scenarios) -> None:
     support.until(lambda: "closed" in events)
 
 
+def no_event_is_lost_with_the_loop_that_was_to_tell_it(scenario: Scenarios) -> None:
+    there = scenario()
+
+    def once() -> None:
+        events: list[str] = []
+        # The loop is closed while events of the connection are on their way to it.
+        client = asyncio.run(_awaited(oncewire.connect(there.url, on_event=lambda event: events.append(event.event))))
+        asyncio.run(client.close())
+        support.until(lambda: "closed" in events)
+
+    for _ in range(100):
+        once()
+
+
 async def _awaited(connecting: oncewire.Connecting) -> oncewire.Client:
     return await connecting
 
