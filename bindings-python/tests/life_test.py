@@ -225,8 +225,10 @@ def workers_of_multiprocessing_have_clients_of_their_own(scenario: Scenarios) ->
     assert support.program(MULTIPROCESSING, scenario().url, options=["-W", "ignore::DeprecationWarning"]) == ""
 
 
+# A shell that starts a job in the background has it ignore SIGINT, and what the job starts inherits that.
 INTERRUPTED = """
-import sys, time
+import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)
 import oncewire
 client = oncewire.connect_sync(sys.argv[1])
 print("calling", flush=True)
