@@ -107,17 +107,11 @@ fn circumstances(failure: &FlightFailure, reason: String) -> Circumstances {
 
 /// The server's pages do not end. It answered each, so it handled the call; there is just no list in it.
 pub(crate) fn paging_failed(record: &CallRecord, reason: &str) -> Error {
-    let mut error = failed(
-        record,
-        Kind::Protocol,
-        Phase::Streaming,
-        Circumstances { reason: reason.to_owned(), ..Circumstances::default() },
-    );
-    if let Error::NotExecuted(failure) = &mut error {
-        failure.execution = Execution::MayHaveExecuted;
-        failure.proof = None;
-        let failure = std::mem::replace(failure, failure.clone());
-        return Error::MayHaveExecuted(failure);
+    let circumstances = Circumstances { reason: reason.to_owned(), ..Circumstances::default() };
+    match failed(record, Kind::Protocol, Phase::Streaming, circumstances) {
+        Error::NotExecuted(failure) => {
+            Error::from_failure(Failure { execution: Execution::MayHaveExecuted, proof: None, ..*failure })
+        }
+        error => error,
     }
-    error
 }
