@@ -8,6 +8,11 @@ pub(crate) mod sessions;
 pub mod state;
 pub(crate) mod verify;
 
+/// The locks of [`sessions::Sessions`]. Named here, so that `core/tests/interleavings` builds the same code on locks that it can schedule.
+mod locks {
+    pub(super) use std::sync::{Mutex, MutexGuard};
+}
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;

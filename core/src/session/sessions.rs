@@ -3,7 +3,7 @@
 //! The state machine decides; `recovery.rs` carries out its actions. Waiters watch a counter and look again at every change.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, PoisonError, Weak};
 use std::time::Duration;
 
 use tokio::sync::watch;
@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 use super::Session;
 use super::handshake::{FlightFailure, Handshake};
 use super::listener::Listener;
+use super::locks::{Mutex, MutexGuard};
 use super::state::{Input, Machine, State};
 use crate::config::Recovery;
 use crate::policy::backoff::Backoff;
@@ -108,7 +109,7 @@ impl Sessions {
                 task: CancellationToken::new(),
             }),
             order: Mutex::default(),
-            changed: watch::Sender::new(0),
+            changed: watch::channel(0).0,
             restorable: Mutex::default(),
         }
     }
