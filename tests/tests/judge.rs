@@ -38,7 +38,7 @@ fn arrival(seq: u64, rpc: &str, name: Option<&str>) -> Value {
 }
 
 fn run(key: &str) -> Value {
-    json!({"arrival": 1, "rpc": "tools/call", "name": "poke", "session": "s", "key": key, "started_ms": 1, "ended_ms": 2})
+    json!({"arrival": 1, "rpc": "tools/call", "name": "poke", "session": "s", "key": key, "started_ms": 1, "ended_ms": 2, "asked": false})
 }
 
 fn error() -> Value {
@@ -191,7 +191,7 @@ fn events_texts_and_tokens_are_looked_at() {
 #[test]
 fn the_promises_are_demanded_unasked() {
     type Break = fn(&mut Value);
-    let breaks: [(&str, Break); 7] = [
+    let breaks: [(&str, Break); 9] = [
         ("ran 2 times under one key", |ledger| ledger["executions"] = json!([run("k"), run("k")])),
         ("2 handshakes at once", |ledger| ledger["max_concurrent_initialize"] = json!(2)),
         ("2 DELETEs", |ledger| ledger["sessions"][0]["deletes"] = json!(2)),
@@ -201,6 +201,8 @@ fn the_promises_are_demanded_unasked() {
         }),
         ("1 connections are open", |ledger| ledger["connections"] = json!({"opened": 1, "open": 1})),
         ("before the end of the handshake", |ledger| ledger["too_early"] = json!(1)),
+        ("is malformed: no header", |ledger| ledger["arrivals"][1]["malformed"] = json!("no header")),
+        ("is of the Modern era", |ledger| ledger["arrivals"][1]["era"] = json!("modern")),
         ("was used twice", |ledger| ledger["arrivals"][1]["rpc_id"] = json!(0)),
     ];
     for (about, change) in breaks {

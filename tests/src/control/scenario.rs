@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::server::{Cut, FaultServer, Ledger, Push, Rule, Script, Urls};
+use crate::server::{Cut, Era, FaultServer, Ledger, Push, Rule, Script, Urls};
 use crate::vector::{LedgerExpect, Report, Vector, judge};
 
 /// Nothing that a scenario waits for takes this long; if it does, the scenario is wrong or the client is.
@@ -23,6 +23,8 @@ pub enum Control {
     ForgetSessions,
     /// The process is replaced: connections cut, sessions forgotten, the same port.
     Restart,
+    /// Becomes a server of another era, which knows no session. Connections stay.
+    Become(Era),
     /// Closes the port and cuts every connection.
     GoDown,
     /// Opens the port.
@@ -47,8 +49,10 @@ pub enum Control {
     AwaitGate(AwaitGate),
     /// Waits until the ledger is like this.
     Await(LedgerExpect),
-    /// Sends a message on every open GET stream; fails if there is none.
+    /// Sends a message on every open GET stream, and on those of `subscriptions/listen` that let it through; fails if there is none.
     Push(Push),
+    /// Ends the streams of `subscriptions/listen` properly; fails if there is none.
+    EndSubscriptions,
     /// Lets time pass. Only for scenarios about time.
     PauseMs(u64),
 }
@@ -147,6 +151,7 @@ impl Scenario {
         match action {
             Control::ForgetSessions => server.forget_sessions(),
             Control::Restart => server.restart().await,
+            Control::Become(era) => server.become_era(*era),
             Control::GoDown => server.go_down().await,
             Control::ComeUp => server.come_up().await,
             Control::GoDownMs(ms) => server.go_down_for_ms(*ms),
@@ -175,7 +180,12 @@ impl Scenario {
             }
             Control::Push(push) => {
                 if server.push(push) == 0 {
-                    bail!("there is no open GET stream to push to");
+                    bail!("there is no open stream to push to");
+                }
+            }
+            Control::EndSubscriptions => {
+                if server.end_subscriptions() == 0 {
+                    bail!("there is no open stream of subscriptions/listen");
                 }
             }
             Control::PauseMs(ms) => tokio::time::sleep(Duration::from_millis(*ms)).await,

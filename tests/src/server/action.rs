@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::era::Era;
 use super::script::Shape;
 use super::wire::{Cut, H2Error, LastStream};
 
@@ -34,13 +35,15 @@ pub enum Action {
     ForgetSessions,
     /// Forgets the session of this request.
     ForgetSession,
+    /// Becomes a server of another era, and forgets all sessions.
+    Become(Era),
     /// Closes the port and cuts all connections, this one too, and opens the port again later.
     GoDownMs(u64),
     /// Cuts all connections, this one too.
     CutConnections(Cut),
     /// From now on these tokens are accepted.
     AcceptTokens(Vec<String>),
-    /// Sends a message on every open GET stream.
+    /// Sends a message on every open GET stream, and on those of `subscriptions/listen` that let it through.
     Push(Push),
 
     // Whole answers.
@@ -77,6 +80,10 @@ pub enum Action {
     Progress(Progress),
     /// A notification as an SSE event.
     Notify(Notify),
+    /// The first message of a stream of `subscriptions/listen`.
+    Acknowledge,
+    /// The result that ends such a stream properly.
+    EndSubscription,
     /// A request to the client as an SSE event; waits for the reply unless told otherwise.
     Request(ServerRequest),
     /// The proper end of the response.

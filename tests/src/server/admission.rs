@@ -4,6 +4,8 @@ use serde_json::Value;
 
 use super::action::{BodyFraming, Respond};
 use super::catalog::{VERSIONS, error};
+use super::era::{Era, Lifecycle};
+use super::modern;
 use super::request::{Request, Rpc};
 use super::script::{Facts, Options, Refusal};
 use super::state::State;
@@ -24,6 +26,20 @@ pub(crate) fn refuse(
     {
         return Some(unauthorized(true));
     }
+    match (options.era, facts.lifecycle) {
+        (Era::Modern | Era::Dual, Lifecycle::Modern) => modern::refuse(options, request, rpc)?.answer,
+        (Era::Modern, Lifecycle::Legacy) => modern::refuse_legacy(options, request, rpc),
+        (Era::Legacy | Era::Dual, _) => refuse_legacy(state, options, request, rpc, facts),
+    }
+}
+
+fn refuse_legacy(
+    state: &State,
+    options: &Options,
+    request: &Request,
+    rpc: Option<&Rpc>,
+    facts: &Facts,
+) -> Option<Respond> {
     match request.method.as_str() {
         "POST" if rpc.is_none() => {
             return Some(refusal(&Refusal::Json, 400, -32700, "Parse error", None));
@@ -39,10 +55,8 @@ pub(crate) fn refuse(
     }
     let id = rpc.and_then(|rpc| rpc.id.as_ref());
     let initialize = facts.rpc.as_deref() == Some("initialize");
-    if !options.sessions {
-        return None;
-    }
     match &facts.session {
+        _ if !options.sessions => {}
         None if initialize => return None,
         None => {
             let wording = "Bad Request: Mcp-Session-Id header is required";

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
+use super::era::Lifecycle;
+use super::modern::{self, Turn};
 use super::request::Rpc;
 use super::script::Options;
 
@@ -11,11 +13,71 @@ use super::script::Options;
 pub(crate) const VERSIONS: [&str; 3] = ["2025-03-26", "2025-06-18", "2025-11-25"];
 
 /// The JSON-RPC message that answers a request.
-pub(crate) fn answer(options: &Options, generation: u64, rpc: &Rpc) -> Value {
+pub(crate) fn answer(options: &Options, lifecycle: Lifecycle, generation: u64, rpc: &Rpc) -> Value {
     let id = rpc.id.clone().unwrap_or_default();
-    match result(options, generation, rpc) {
+    let answer = match lifecycle {
+        Lifecycle::Legacy => result(options, generation, rpc),
+        Lifecycle::Modern => match modern::turn(options, rpc) {
+            Turn::Answer => modern_result(options, generation, rpc),
+            Turn::Ask(question) => Ok(question),
+            Turn::Wrong => Err((-32602, "Unknown request state or input responses".to_owned())),
+            Turn::Lacks(capabilities) => {
+                let wording = "Missing required client capabilities";
+                let data = json!({"requiredCapabilities": capabilities});
+                return error_with(&id, modern::MISSING_CAPABILITY, wording, data);
+            }
+        }
+        .map(|mut result| {
+            modern::dress(options, rpc, &mut result);
+            result
+        }),
+    };
+    match answer {
         Ok(result) => json!({"jsonrpc": "2.0", "id": id, "result": result}),
         Err((code, message)) => error(&id, code, &message),
+    }
+}
+
+/// A JSON-RPC error message with `data`, unless that is null.
+pub(crate) fn error_with(id: &Value, code: i64, message: &str, data: Value) -> Value {
+    let mut error = error(id, code, message);
+    if !data.is_null() {
+        error["error"]["data"] = data;
+    }
+    error
+}
+
+/// What the server can, or says that it can.
+pub(crate) fn capabilities(options: &Options) -> Value {
+    options.capabilities.clone().unwrap_or_else(|| {
+        json!({
+            "tools": {"listChanged": true}, "resources": {"subscribe": true, "listChanged": true},
+            "prompts": {"listChanged": true}, "completions": {}, "logging": {},
+        })
+    })
+}
+
+/// Who the server is.
+pub(crate) fn server_info() -> Value {
+    json!({"name": "fault-server", "version": "1.0.0"})
+}
+
+/// The description of a tool.
+pub(crate) fn tool(options: &Options, name: &str) -> Option<Value> {
+    tools(&options.tools).into_iter().find(|tool| tool["name"] == name)
+}
+
+/// Some methods went with the handshake, and some codes changed.
+fn modern_result(options: &Options, generation: u64, rpc: &Rpc) -> Result<Value, (i64, String)> {
+    match rpc.method.as_deref().unwrap_or_default() {
+        "server/discover" => Ok(modern::discovered(options)),
+        "initialize" | "ping" | "logging/setLevel" | "resources/subscribe" | "resources/unsubscribe" => {
+            Err((-32601, "Method not found".to_owned()))
+        }
+        _ => result(options, generation, rpc).map_err(|(code, message)| match code {
+            -32002 => (-32602, message),
+            _ => (code, message),
+        }),
     }
 }
 
@@ -31,16 +93,13 @@ fn result(options: &Options, generation: u64, rpc: &Rpc) -> Result<Value, (i64, 
     match rpc.method.as_deref().unwrap_or_default() {
         "initialize" => Ok(json!({
             "protocolVersion": version(options, params["protocolVersion"].as_str()),
-            "capabilities": {
-                "tools": {"listChanged": true}, "resources": {"subscribe": true, "listChanged": true},
-                "prompts": {"listChanged": true}, "completions": {}, "logging": {},
-            },
-            "serverInfo": {"name": "fault-server", "version": "1.0.0"},
+            "capabilities": capabilities(options),
+            "serverInfo": server_info(),
             "instructions": "Fails on purpose.",
         })),
         "ping" | "logging/setLevel" | "resources/subscribe" | "resources/unsubscribe" => Ok(json!({})),
         "tools/list" => page("tools", tools(&options.tools)),
-        "tools/call" => call(name, params),
+        "tools/call" => call(options, name, params),
         "resources/list" => page("resources", ["mem://a", "mem://b", "mem://c"].map(resource).into()),
         "resources/templates/list" => page(
             "resourceTemplates",
@@ -81,16 +140,19 @@ fn tools(overrides: &BTreeMap<String, Value>) -> Vec<Value> {
         }
         tool
     };
-    vec![
+    let mut tools = vec![
         tool("poke", None),
         tool("peek", Some(json!({"readOnlyHint": true}))),
         tool("nudge", Some(json!({"idempotentHint": true}))),
         tool("slow", None),
         tool("echo", Some(json!({"readOnlyHint": true}))),
-    ]
+    ];
+    let more: Vec<_> = overrides.keys().filter(|name| tools.iter().all(|tool| tool["name"] != **name)).collect();
+    tools.extend(more.into_iter().map(|name| tool(name, None)));
+    tools
 }
 
-fn call(name: &str, params: &Value) -> Result<Value, (i64, String)> {
+fn call(options: &Options, name: &str, params: &Value) -> Result<Value, (i64, String)> {
     match name {
         "poke" | "peek" | "nudge" | "slow" => Ok(tool_result(&format!("{name} done"))),
         "echo" => Ok(json!({
@@ -98,6 +160,7 @@ fn call(name: &str, params: &Value) -> Result<Value, (i64, String)> {
             "structuredContent": params["arguments"],
             "isError": false,
         })),
+        _ if options.tools.contains_key(name) => Ok(tool_result(&format!("{name} done"))),
         _ => Err((-32602, format!("Unknown tool: {name}"))),
     }
 }

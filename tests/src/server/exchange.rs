@@ -7,6 +7,8 @@ use serde_json::Value;
 
 use super::action::{BodyFraming, Event, Half, Respond};
 use super::catalog;
+use super::era::Lifecycle;
+use super::modern;
 use super::placeholder::{self, Lookup};
 use super::request::{Request, Rpc};
 use super::script::{Facts, GetStream, Options, Shape};
@@ -49,9 +51,9 @@ pub(crate) struct Exchange<'a, W> {
     pub(super) wire: &'a mut W,
     pub(super) options: Options,
     request: Request,
-    rpc: Option<Rpc>,
+    pub(super) rpc: Option<Rpc>,
     facts: Facts,
-    seq: u64,
+    pub(super) seq: u64,
     /// What the healthy answer answers.
     subject: Option<Subject>,
     /// How manieth use of its rule this is.
@@ -146,6 +148,13 @@ impl<W: Wire> Exchange<'_, W> {
             Some(rpc) => Some(Subject { seq: self.seq, rpc: rpc.clone(), session: self.facts.session.clone() }),
             None => self.state.unanswered(self.facts.session.as_deref()),
         };
+        if self.facts.lifecycle == Lifecycle::Modern {
+            // Whoever is asked: the form of such a request depends on nothing that only the server knows.
+            let fault = modern::refuse(&self.options, &self.request, self.rpc.as_ref());
+            if let Some(what) = fault.and_then(|fault| fault.malformed) {
+                self.state.malformed(self.seq, &what);
+            }
+        }
         let refusal =
             |this: &Self| admission::refuse(this.state, &this.options, &this.request, this.rpc.as_ref(), &this.facts);
         if let Some(hit) = self.state.pick(&self.facts, true) {
@@ -191,18 +200,27 @@ impl<W: Wire> Exchange<'_, W> {
 
     pub(super) fn begin_execution(&self) -> Option<usize> {
         let subject = self.subject.as_ref()?;
-        let counts = subject.rpc.is_request() && subject.rpc.method.as_deref() != Some("initialize");
-        if counts { self.state.execute(subject, self.options.dedupe) } else { None }
+        let lifecycle = ["initialize", "server/discover", "subscriptions/listen"];
+        let counts = subject.rpc.method.as_deref().is_some_and(|method| !lifecycle.contains(&method));
+        if counts && subject.rpc.is_request() { self.state.execute(subject, self.options.dedupe) } else { None }
     }
 
     /// The healthy answer as a JSON-RPC message, after running the request.
     pub(super) fn message(&self) -> Value {
         self.execute();
         let generation = self.facts.generation.unwrap_or_default();
-        match &self.subject {
-            Some(subject) => catalog::answer(&self.options, generation, &subject.rpc),
-            None => Value::Null,
+        let Some(subject) = &self.subject else { return Value::Null };
+        let message = catalog::answer(&self.options, self.lifecycle(), generation, &subject.rpc);
+        if message["result"]["resultType"] == "input_required" {
+            self.state.asked(subject.seq);
         }
+        message
+    }
+
+    /// By whose rules the request is served.
+    fn lifecycle(&self) -> Lifecycle {
+        let meant = self.facts.lifecycle;
+        if self.options.era.speaks(meant) { meant } else { Lifecycle::Legacy }
     }
 
     /// The healthy answer.
@@ -221,6 +239,10 @@ impl<W: Wire> Exchange<'_, W> {
         let Some(rpc) = self.rpc.clone().filter(Rpc::is_request) else {
             return self.respond(&Respond { status: 202, ..Respond::default() }).await;
         };
+        let modern = self.lifecycle() == Lifecycle::Modern;
+        if modern && rpc.method.as_deref() == Some("subscriptions/listen") {
+            return self.subscribe().await;
+        }
         let mut shape = shape.unwrap_or(self.options.answer);
         if rpc.name.as_deref() == Some("slow") && !self.subject.as_ref().is_some_and(|of| self.was_executed(of.seq)) {
             let run = self.begin_execution();
@@ -229,14 +251,21 @@ impl<W: Wire> Exchange<'_, W> {
                 shape = Shape::Sse;
                 self.begin_sse().await?;
             }
-            let written = self.be_slow(ms).await;
-            if let Some(run) = run {
-                self.state.end_execution(run);
+            let written = self.be_slow(ms, modern).await;
+            match run {
+                Some(run) if modern && written.is_err() => self.state.cancel_execution(run),
+                Some(run) => self.state.end_execution(run),
+                None => {}
             }
             written?;
         }
         let message = self.message();
+        let status = if modern { modern::status(&message) } else { 200 };
         match shape {
+            // A stream is a 200: an error that has a status of its own is no stream.
+            _ if status != 200 && !self.begun => {
+                self.respond(&Respond { status, json: Some(message), ..Respond::default() }).await
+            }
             Shape::Json => self.respond(&Respond { json: Some(message), ..Respond::default() }).await,
             Shape::Sse => {
                 self.event(&Event { json: Some(message), ..Event::default() }).await?;
@@ -249,13 +278,17 @@ impl<W: Wire> Exchange<'_, W> {
         self.state.ledger().executions.iter().any(|run| run.arrival == seq)
     }
 
-    /// The tool works on when the client has gone; only the writing fails then.
-    async fn be_slow(&mut self, ms: u64) -> Step {
+    /// The tool works on when the client has gone; only the writing fails then. In the modern era it stops: the end of the stream is how a
+    /// client cancels.
+    async fn be_slow(&mut self, ms: u64, modern: bool) -> Step {
         let every = self.options.progress_every_ms.max(1);
         let (mut left, mut told, mut written) = (ms, 0_u64, Ok(()));
         while left > 0 {
             let step = left.min(every);
-            tokio::time::sleep(Duration::from_millis(step)).await;
+            tokio::select! {
+                () = tokio::time::sleep(Duration::from_millis(step)) => {}
+                () = self.wire.client_gone(), if modern => return Err(Stop::Broken),
+            }
             left -= step;
             if self.begun && left > 0 && written.is_ok() {
                 told += 1;
@@ -277,7 +310,7 @@ impl<W: Wire> Exchange<'_, W> {
         if self.options.get == GetStream::Silent {
             return self.hold().await;
         }
-        let mut messages = self.state.listen();
+        let mut messages = self.state.listeners.open(None);
         self.begin_sse().await?;
         loop {
             let message = tokio::select! {

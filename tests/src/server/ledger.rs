@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::era::Lifecycle;
 use super::gate::GateState;
 
 /// Everything that a server noted. All times are milliseconds since it was started.
@@ -90,6 +91,18 @@ pub struct Arrival {
     pub progress_token: bool,
     /// `params`, without `_meta`.
     pub params: Value,
+    /// `_meta`
+    pub meta: Value,
+    /// Which lifecycle it means, whatever the server speaks.
+    pub era: Lifecycle,
+    /// `Mcp-Method`
+    pub mcp_method: Option<String>,
+    /// `Mcp-Name`
+    pub mcp_name: Option<String>,
+    /// `Mcp-Param-*` as they came, by what follows that, in lower case.
+    pub mcp_params: BTreeMap<String, String>,
+    /// What is wrong with it, if no correct client would have sent it.
+    pub malformed: Option<String>,
     /// Header names, in lower case.
     pub headers: Vec<String>,
     /// The rule that applied.
@@ -100,7 +113,7 @@ pub struct Arrival {
     pub executed: bool,
     /// Whether a whole response was written, and when.
     pub answered_at_ms: Option<u64>,
-    /// When the client closed the connection before that.
+    /// When the client closed the connection, or the stream of HTTP/2, before that.
     pub client_gone_at_ms: Option<u64>,
 }
 
@@ -121,6 +134,10 @@ pub struct Execution {
     pub started_ms: u64,
     /// When it ended; absent while it runs, or if the process went away under it.
     pub ended_ms: Option<u64>,
+    /// When it was given up because the client closed the stream of its answer; in the modern era alone.
+    pub cancelled_at_ms: Option<u64>,
+    /// Whether it ended with a question (`input_required`).
+    pub asked: bool,
 }
 
 /// One session.

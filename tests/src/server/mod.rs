@@ -1,4 +1,4 @@
-//! The fault server: a correct MCP server (the versions with a handshake), and a script that makes it fail.
+//! The fault server: a correct MCP server of both eras, and a script that makes it fail.
 //!
 //! A request goes through *admission* (path, token, session), then to the first rule that matches, else to the healthy
 //! answer. The rule's acts write to a `Wire`, of which there is one for HTTP/1.1 and one for HTTP/2 with prior knowledge, on the same port.
@@ -7,12 +7,15 @@ mod action;
 mod admission;
 mod catalog;
 mod connection;
+mod era;
 mod exchange;
 mod gate;
 pub(crate) mod http1;
 mod http2;
 mod ledger;
 mod listener;
+mod listeners;
+mod modern;
 mod perform;
 mod placeholder;
 pub(crate) mod request;
@@ -30,8 +33,10 @@ pub use self::action::{
     Action, AnswerEvent, BodyFraming, CutBody, Event, ExecuteFor, GoAway, Half, HeadSpec, Notify, Progress, Push,
     Redirect, Repeat, Respond, ServerRequest,
 };
+pub use self::era::{Era, Lifecycle};
 pub use self::gate::GateState;
 pub use self::ledger::{Arrival, Cancelled, Connections, Execution, GateNote, Ledger, Session};
+pub use self::modern::{Asking, Keep, Round};
 pub use self::script::{GetStream, Matcher, OnAccept, OneOrMore, Options, Refusal, Rule, Script, Shape};
 pub(crate) use self::state::Urls;
 pub use self::wire::{Cut, H2Error, LastStream};
@@ -178,9 +183,19 @@ impl FaultServer {
         self.state.gates.reached(gate, times).await;
     }
 
-    /// Sends a message on every open GET stream; how many there were.
+    /// Becomes a server of another era, which knows no session. Connections stay.
+    pub fn become_era(&self, era: Era) {
+        self.state.become_era(era);
+    }
+
+    /// Sends a message on every open GET stream, and on those of `subscriptions/listen` that let it through; how many there were.
     pub fn push(&self, push: &Push) -> usize {
-        self.state.push(&perform::push_message(push))
+        self.state.listeners.push(&perform::push_message(push))
+    }
+
+    /// Ends the streams of `subscriptions/listen` properly; how many there were.
+    pub fn end_subscriptions(&self) -> usize {
+        self.state.listeners.end_subscriptions()
     }
 
     async fn port_is(&self, open: bool) {

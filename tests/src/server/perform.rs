@@ -37,6 +37,7 @@ impl<W: Wire> Exchange<'_, W> {
                     self.state.forget(session);
                 }
             }
+            Action::Become(era) => self.state.become_era(*era),
             Action::GoDownMs(ms) => {
                 go_down_for(self.state, *ms);
                 std::future::pending::<()>().await;
@@ -51,7 +52,7 @@ impl<W: Wire> Exchange<'_, W> {
             }
             Action::Push(push) => {
                 let message = self.value(&push_message(push));
-                self.state.push(&message);
+                self.state.listeners.push(&message);
             }
             Action::Answer => return self.answer(None).await,
             Action::AnswerAs(shape) => return self.answer(Some(*shape)).await,
@@ -88,6 +89,8 @@ impl<W: Wire> Exchange<'_, W> {
                 let params = self.value(&notify.params);
                 return self.message_event(&notify.method, &params, None).await;
             }
+            Action::Acknowledge => return self.acknowledge().await,
+            Action::EndSubscription => return self.end_subscription().await,
             Action::Request(request) => {
                 let params = self.value(&request.params);
                 self.message_event(&request.method, &params, Some(&request.id)).await?;

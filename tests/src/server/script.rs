@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::action::Action;
+use super::era::{Era, Lifecycle};
+use super::modern::{Asking, Keep, VERSION};
 use super::wire::Cut;
 
 /// The whole behaviour of one server.
@@ -21,6 +23,8 @@ pub struct Script {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Options {
+    /// Which lifecycle it speaks, or both.
+    pub era: Era,
     /// The shape of an answer to a request.
     pub answer: Shape,
     /// What a GET for the event stream gets.
@@ -49,7 +53,7 @@ pub struct Options {
     pub progress_every_ms: u64,
     /// Whether a repeated idempotency key is not executed again.
     pub dedupe: bool,
-    /// The newest protocol version that is spoken; a client that offers another gets this one.
+    /// The newest protocol version with a handshake that is spoken; a client that offers another gets this one.
     pub protocol_version: String,
     /// Start with the port closed.
     pub start_down: bool,
@@ -59,13 +63,25 @@ pub struct Options {
     pub max_concurrent_streams: Option<u32>,
     /// What happens to connections as soon as they are accepted.
     pub on_accept: Vec<OnAccept>,
-    /// Extra members of the description of each tool, by name: overrides of the annotations, for instance.
+    /// Extra members of the description of each tool, by name: overrides of the annotations, for instance. A name that is not in the
+    /// catalogue is one more tool.
     pub tools: BTreeMap<String, serde_json::Value>,
+    /// What the server says that it can; all that it really can if absent.
+    pub capabilities: Option<serde_json::Value>,
+    /// The versions of the modern era that are listed and spoken.
+    pub modern_versions: Vec<String>,
+    /// What `subscriptions/listen` gets; `not_allowed` is 404 and method not found.
+    pub listen: GetStream,
+    /// How long results of the modern era may be kept, by JSON-RPC method. Those that are not named may not.
+    pub keep: BTreeMap<String, Keep>,
+    /// What is asked before there is an answer, by tool, prompt or URI. In the modern era alone.
+    pub asks: BTreeMap<String, Asking>,
 }
 
 impl Default for Options {
     fn default() -> Self {
         Self {
+            era: Era::Legacy,
             answer: Shape::Json,
             get: GetStream::Stream,
             paths: vec!["/mcp".to_owned(), "/mcp/".to_owned()],
@@ -86,6 +102,11 @@ impl Default for Options {
             max_concurrent_streams: None,
             on_accept: Vec::new(),
             tools: BTreeMap::new(),
+            capabilities: None,
+            modern_versions: vec![VERSION.to_owned()],
+            listen: GetStream::Stream,
+            keep: BTreeMap::new(),
+            asks: BTreeMap::new(),
         }
     }
 }
@@ -202,6 +223,10 @@ pub struct Matcher {
     pub token: Option<String>,
     /// Whether it is an answer to a request of the server.
     pub response: Option<bool>,
+    /// Which lifecycle it means.
+    pub era: Option<Lifecycle>,
+    /// Whether it goes on with a request that was answered with a question.
+    pub leg: Option<bool>,
 }
 
 /// A string or a list of strings.
@@ -241,6 +266,8 @@ pub(crate) struct Facts {
     pub(crate) cursor: bool,
     pub(crate) token: Option<String>,
     pub(crate) response: bool,
+    pub(crate) lifecycle: Lifecycle,
+    pub(crate) leg: bool,
 }
 
 impl Matcher {
@@ -262,6 +289,8 @@ impl Matcher {
             && same(&self.cursor, Some(&facts.cursor))
             && same(&self.token, facts.token.as_ref())
             && same(&self.response, Some(&facts.response))
+            && same(&self.era, Some(&facts.lifecycle))
+            && same(&self.leg, Some(&facts.leg))
     }
 }
 

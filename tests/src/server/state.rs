@@ -5,10 +5,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use serde_json::Value;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::watch;
 
+use super::era::{Era, Lifecycle};
 use super::gate::Gates;
 use super::ledger::{Arrival, Cancelled, Execution, Ledger, Session};
+use super::listeners::Listeners;
+use super::modern;
 use super::request::{Request, Rpc};
 use super::script::{Facts, Hit, Options, Rule, Rules, Script};
 use super::wire::Cut;
@@ -45,7 +48,7 @@ pub(crate) struct State {
     rules: Mutex<Rules>,
     book: Mutex<Book>,
     changed: watch::Sender<u64>,
-    listeners: Mutex<Vec<mpsc::UnboundedSender<Value>>>,
+    pub(crate) listeners: Listeners,
     pub(crate) gates: Gates,
     /// Counts the times that all connections were cut, with the manner of the last.
     pub(crate) cut: watch::Sender<(u64, Cut)>,
@@ -68,7 +71,7 @@ impl State {
             rules: Mutex::new(Rules::new(script.rules)),
             book: Mutex::default(),
             changed: watch::channel(0).0,
-            listeners: Mutex::default(),
+            listeners: Listeners::default(),
             gates: Gates::default(),
             cut: watch::channel((0, Cut::Close)).0,
             urls,
@@ -167,6 +170,8 @@ impl State {
                 cursor: rpc.is_some_and(|rpc| rpc.params().get("cursor").is_some_and(|cursor| !cursor.is_null())),
                 token: request.token(),
                 response: rpc.is_some_and(Rpc::is_response),
+                lifecycle: Lifecycle::of(request, rpc),
+                leg: rpc.is_some_and(modern::is_leg),
             };
             let seq = ledger.arrivals.len() as u64;
             *ledger.by_http.entry(request.method.clone()).or_default() += 1;
@@ -195,6 +200,11 @@ impl State {
                     .and_then(|trace| trace.as_str().map(str::to_owned)),
                 progress_token: facts.progress_token,
                 params: rpc.map(|rpc| without_meta(rpc.params())).unwrap_or_default(),
+                meta: rpc.map(|rpc| rpc.params()["_meta"].clone()).unwrap_or_default(),
+                era: facts.lifecycle,
+                mcp_method: request.header("mcp-method").map(str::to_owned),
+                mcp_name: request.header("mcp-name").map(str::to_owned),
+                mcp_params: modern::param_headers(request),
                 headers: request.headers.iter().map(|(name, _)| name.to_ascii_lowercase()).collect(),
                 ..Arrival::default()
             });
@@ -240,6 +250,11 @@ impl State {
 
     pub(crate) fn status(&self, seq: u64, status: u16) {
         self.arrival(seq, |arrival| arrival.status = Some(status));
+    }
+
+    /// Notes what is wrong with a request that no correct client would have sent.
+    pub(crate) fn malformed(&self, seq: u64, what: &str) {
+        self.arrival(seq, |arrival| arrival.malformed = Some(what.to_owned()));
     }
 
     pub(crate) fn too_early(&self) {
@@ -296,7 +311,7 @@ impl State {
                 session: subject.session.clone(),
                 key,
                 started_ms: now,
-                ended_ms: None,
+                ..Execution::default()
             });
             Some(ledger.executions.len() - 1)
         })
@@ -308,6 +323,23 @@ impl State {
             if let Some(run) = book.ledger.executions.get_mut(at) {
                 run.ended_ms = Some(now);
             }
+        });
+    }
+
+    /// The client closed the stream of the answer, which in the modern era means that it wants no more of it.
+    pub(crate) fn cancel_execution(&self, at: usize) {
+        let now = self.now();
+        self.note(|book| {
+            if let Some(run) = book.ledger.executions.get_mut(at) {
+                run.cancelled_at_ms = Some(now);
+            }
+        });
+    }
+
+    /// The run of this arrival ended with a question.
+    pub(crate) fn asked(&self, seq: u64) {
+        self.note(|book| {
+            book.ledger.executions.iter_mut().filter(|run| run.arrival == seq).for_each(|run| run.asked = true);
         });
     }
 
@@ -363,6 +395,12 @@ impl State {
         });
     }
 
+    /// The process is replaced by one of another era: it knows no session.
+    pub(crate) fn become_era(&self, era: Era) {
+        self.change_options(|options| options.era = era);
+        self.forget_all();
+    }
+
     pub(crate) fn connection_opened(&self) -> u64 {
         self.note(|book| {
             book.ledger.connections.opened += 1;
@@ -385,19 +423,6 @@ impl State {
 
     pub(crate) fn initialize_ends(&self) {
         self.note(|book| book.initializing -= 1);
-    }
-
-    pub(crate) fn listen(&self) -> mpsc::UnboundedReceiver<Value> {
-        let (sender, receiver) = mpsc::unbounded_channel();
-        lock(&self.listeners).push(sender);
-        receiver
-    }
-
-    /// Sends a message on every open GET stream; how many there were.
-    pub(crate) fn push(&self, message: &Value) -> usize {
-        let mut listeners = lock(&self.listeners);
-        listeners.retain(|listener| listener.send(message.clone()).is_ok());
-        listeners.len()
     }
 
     pub(crate) async fn reply_to(&self, id: &Value) {

@@ -30,6 +30,8 @@ pub struct Expect {
     pub sessions_may_stay: bool,
     /// Requests may be refused as too early here.
     pub too_early_allowed: bool,
+    /// Requests of the modern era may be other than they must be here, since the client cannot know better.
+    pub malformed_allowed: bool,
 }
 
 /// How one call must end. All members that are present must hold.

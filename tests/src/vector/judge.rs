@@ -8,7 +8,7 @@ use super::expect::{CallExpect, ErrorExpect, EventsExpect, LedgerExpect, Table};
 use super::model::Vector;
 use super::partial::mismatch;
 use super::report::{Outcome, Report};
-use crate::server::Ledger;
+use crate::server::{Ledger, Lifecycle};
 
 /// Longer than any call may take that meets a failure it can see.
 const PROMPT_MS: u64 = 5_000;
@@ -334,6 +334,20 @@ fn promises(vector: &Vector, report: &Report, ledger: &Ledger) -> Vec<String> {
     }
     if ledger.too_early > 0 && !vector.expect.too_early_allowed {
         wrong.push(format!("{} requests before the end of the handshake", ledger.too_early));
+    }
+    // What a client may not say in an era, and that it speaks none that it was not allowed to.
+    for arrival in &ledger.arrivals {
+        if let Some(what) = arrival.malformed.as_ref().filter(|_| !vector.expect.malformed_allowed) {
+            wrong.push(format!("{:?} {:?} is malformed: {what}", arrival.rpc, arrival.name));
+        }
+        let foreign = match vector.client.era.as_deref() {
+            Some("legacy") => arrival.era == Lifecycle::Modern,
+            Some("modern") => arrival.era == Lifecycle::Legacy,
+            _ => false,
+        };
+        if foreign {
+            wrong.push(format!("{} {:?} is of the {:?} era", arrival.http, arrival.rpc, arrival.era));
+        }
     }
     // MCP 2025-11-25, basic, requests: an id must not have been used before in the same session.
     // A redirect that is followed is the same request once more (RFC 9110 section 15.4).

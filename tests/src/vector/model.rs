@@ -100,8 +100,14 @@ pub struct ClientOptions {
     pub resend: Option<String>,
     /// `auto`, `surface` or `off`.
     pub recovery: Option<String>,
-    /// `auto`, `legacy` or `modern`.
+    /// `auto`, `legacy` or `modern`. A vector that names none is about the legacy era, and gets that.
     pub era: Option<String>,
+    /// Extensions that the host can handle, by id, with their settings.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub extensions: Option<Map<String, Value>>,
+    /// Whether results are kept for as long as the server says that they may.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cache: Option<bool>,
     /// Whether the first call connects.
     pub lazy: Option<bool>,
     /// Whether `tools/call` carries an idempotency key.
@@ -126,7 +132,8 @@ pub struct ToolOptions {
     pub resend: Option<String>,
 }
 
-/// Canned answers of the host: the result, as on the wire. A handler that is absent is not registered.
+/// Canned answers of the host: the result, as on the wire. A handler that is absent is not registered; one whose answer is `{"$fails": TEXT}`
+/// fails with that text.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Handlers {

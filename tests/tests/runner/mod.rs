@@ -276,7 +276,10 @@ impl Run {
                 let result = result.clone();
                 async move {
                     tokio::time::sleep(takes).await;
-                    Ok::<_, HandlerError>(result)
+                    match result["$fails"].as_str() {
+                        Some(text) => Err(HandlerError::from(text)),
+                        None => Ok(result),
+                    }
                 }
             }
         };
