@@ -1,13 +1,13 @@
 /** Functions of the host: each may return a Promise, and a throw fails what it belongs to and nothing else. */
 
 import assert from "node:assert/strict";
-import { once } from "node:events";
 import { after, before, describe, it } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { inspect } from "node:util";
 
 import { connect, type Event, FailureError, NotExecutedError, type ServerNotification } from "oncewire";
 import { FaultServer } from "./support/fault-server.js";
+import { Inbox } from "./support/waiting.js";
 
 let server: FaultServer;
 before(async () => {
@@ -206,20 +206,17 @@ describe("requests of the server", () => {
         ],
       },
     });
-    let withdraw = () => {};
-    const withdrawn = new Promise<void>((resolve) => {
-      withdraw = resolve;
-    });
+    const withdrawn = new Inbox<unknown>();
     await using client = await connect(scenario.url, {
       onSampling: async (_, { signal }) => {
-        signal.addEventListener("abort", withdraw);
+        signal.addEventListener("abort", withdrawn.put);
         await scenario.control({ release: "withdraw" });
-        await withdrawn;
+        await withdrawn.first("the withdrawal");
         return message;
       },
     });
     await client.callTool({ name: "poke" });
-    await withdrawn;
+    await withdrawn.first("the withdrawal");
   });
 });
 
@@ -287,14 +284,9 @@ describe("progress (S17)", () => {
 describe("callbacks without a call", () => {
   it("that throw are a warning: of events, of notifications", async () => {
     await using scenario = await server.scenario();
-    const warnings: string[] = [];
-    const onWarning = (warning: Error) => {
-      if (warning.name === "OncewireWarning") {
-        warnings.push(warning.message);
-      }
-    };
-    process.on("warning", onWarning);
-    const heard: ServerNotification[] = [];
+    const warnings = new Inbox<Error>();
+    process.on("warning", warnings.put);
+    const heard = new Inbox<ServerNotification>();
     await using client = await connect(scenario.url, {
       onEvent: async ({ event }) => {
         if (event === "ready") {
@@ -302,26 +294,20 @@ describe("callbacks without a call", () => {
         }
       },
       onNotification: (notification) => {
-        heard.push(notification);
+        heard.put(notification);
         throw new Error("notification trouble");
       },
     });
     await scenario.control({ await: { count: "arrivals", where: { http: "GET" }, at_least: 1 } });
     await scenario.control({ push: { method: "notifications/message", params: { level: "info", data: "hi" } } });
-    while (heard.length === 0 || warnings.length < 2) {
-      await once(process, "warning", { signal: AbortSignal.timeout(5_000) });
-    }
-    process.off("warning", onWarning);
-    assert.equal(heard[0]?.method, "notifications/message");
-    assert.deepEqual(heard[0]?.params, { level: "info", data: "hi" });
-    assert.ok(
-      warnings.some((text) => text.includes("onEvent failed") && text.includes("event trouble")),
-      String(warnings),
-    );
-    assert.ok(
-      warnings.some((text) => text.includes("onNotification failed")),
-      String(warnings),
-    );
+    const { method, params } = await heard.first("the notification");
+    assert.equal(method, "notifications/message");
+    assert.deepEqual(params, { level: "info", data: "hi" });
+    const warns = (of: string, why: string) => (warning: Error) =>
+      warning.name === "OncewireWarning" && warning.message.includes(of) && warning.message.includes(why);
+    await warnings.first("the warning of onEvent", warns("onEvent failed", "event trouble"));
+    await warnings.first("the warning of onNotification", warns("onNotification failed", "notification trouble"));
+    process.off("warning", warnings.put);
     await client.ping();
   });
 });

@@ -8,6 +8,7 @@ import { runInNewContext } from "node:vm";
 
 import { connect, NotExecutedError } from "oncewire";
 import { FaultServer } from "./support/fault-server.js";
+import { held } from "./support/waiting.js";
 
 setFlagsFromString("--expose-gc");
 const gc = runInNewContext("gc") as () => void;
@@ -147,15 +148,12 @@ describe("close", () => {
       }
       return words;
     })();
-    // Waiting for events does not keep a process alive; this one is to stay.
-    const alive = setInterval(() => {}, 1_000);
     await scenario.control({ await: { count: "arrivals", where: { http: "GET" }, is: 1 } });
     await collected();
     await collected();
     assert.equal(await scenario.count("DELETE"), 0);
     await scenario.control("go_down");
-    assert.ok((await read).includes("session_suspect"));
-    clearInterval(alive);
+    assert.ok((await held("the loss", read)).includes("session_suspect"));
   });
 
   it("does not come while a call waits, though nobody holds the client", async () => {

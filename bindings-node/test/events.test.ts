@@ -5,6 +5,7 @@ import { after, before, describe, it } from "node:test";
 
 import { connect, type Event, NotExecutedError } from "oncewire";
 import { FaultServer } from "./support/fault-server.js";
+import { held } from "./support/waiting.js";
 
 let server: FaultServer;
 before(async () => {
@@ -67,7 +68,7 @@ describe("events", () => {
     };
     const both = Promise.all([read(first), read(second)]);
     await client.close();
-    assert.deepEqual(await both, [
+    assert.deepEqual(await held("the end of both", both), [
       ["ping", "tools/call", "closed"],
       ["tools/call", "closed"],
     ]);
@@ -79,11 +80,14 @@ describe("events", () => {
     await using client = await connect(scenario.url);
     const stream = client.events();
     await client.ping();
-    for await (const { event } of stream) {
-      if (event === "call_finished") {
-        break;
+    const stopped = async () => {
+      for await (const { event } of stream) {
+        if (event === "call_finished") {
+          break;
+        }
       }
-    }
+    };
+    await held("the end of the call", stopped());
     await client.ping();
     assert.deepEqual(await stream.next(), { done: true, value: undefined });
   });

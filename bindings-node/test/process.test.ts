@@ -8,6 +8,7 @@ import { Worker } from "node:worker_threads";
 
 import { connect } from "oncewire";
 import { FaultServer, packageRoot } from "./support/fault-server.js";
+import { Inbox } from "./support/waiting.js";
 
 let server: FaultServer;
 before(async () => {
@@ -125,7 +126,9 @@ describe("worker threads", () => {
     await using client = await connect(scenario.url);
     for (let times = 0; times < 5; times += 1) {
       const worker = start(scenario.url, "pending");
-      await new Promise<void>((resolve) => worker.on("message", (message) => message === "pending" && resolve()));
+      const messages = new Inbox<unknown>();
+      worker.on("message", messages.put);
+      await messages.first("a call that waits", (message) => message === "pending");
       await worker.terminate();
       await client.ping();
     }

@@ -10,6 +10,7 @@ import { CreateMessageRequestSchema, LoggingMessageNotificationSchema } from "@m
 import { MayHaveExecutedError, NotExecutedError } from "oncewire";
 import { OncewireTransport } from "oncewire/transport";
 import { FaultServer } from "./support/fault-server.js";
+import { Inbox } from "./support/waiting.js";
 
 let server: FaultServer;
 before(async () => {
@@ -180,13 +181,14 @@ for (const [name, make] of Object.entries(hosts)) {
         },
       });
       const host = make();
-      const heard: unknown[] = [];
-      host.onLog((data) => void heard.push(data));
+      const heard = new Inbox<unknown>();
+      host.onLog(heard.put);
       await host.connect(new OncewireTransport(scenario.url));
       await host.call("poke");
       const { responses } = (await scenario.ledger()) as unknown as { responses: Record<string, unknown>[] };
       assert.deepEqual(responses[0]?.["result"], answer);
-      assert.deepEqual(heard, ["hi"]);
+      await heard.first("the notification");
+      assert.deepEqual(heard.all, ["hi"]);
       await host.close();
     });
   });
