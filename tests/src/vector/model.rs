@@ -291,6 +291,9 @@ pub struct CallOptions {
     pub resend: Option<String>,
     /// The caller's own key.
     pub idempotency_key: Option<String>,
+    /// More members of `_meta`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub meta: Option<Map<String, Value>>,
     /// Whether a progress callback is given; what it gets goes into the report.
     pub on_progress: bool,
 }

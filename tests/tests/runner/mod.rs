@@ -157,6 +157,9 @@ impl Run {
         macro_rules! awaited {
             ($call:expr) => {{
                 let mut it = $call.options(&options);
+                for (name, value) in call.options.meta.iter().flatten() {
+                    it = it.meta(name, value.clone());
+                }
                 if call.options.on_progress {
                     let progress = Arc::clone(progress);
                     it = it.on_progress(move |now| {
