@@ -154,18 +154,24 @@ impl Run {
         let text = |name: &str| arguments.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
         let value = |name: &str| arguments.get(name).cloned().unwrap_or_default();
         let options = call_options(call);
-        macro_rules! awaited {
+        macro_rules! listed {
             ($call:expr) => {{
                 let mut it = $call.options(&options);
-                for (name, value) in call.options.meta.iter().flatten() {
-                    it = it.meta(name, value.clone());
-                }
                 if call.options.on_progress {
                     let progress = Arc::clone(progress);
                     it = it.on_progress(move |now| {
                         let now = json!({"progress": now.progress, "total": now.total});
                         progress.lock().unwrap_or_else(PoisonError::into_inner).push(now);
                     });
+                }
+                it
+            }};
+        }
+        macro_rules! awaited {
+            ($call:expr) => {{
+                let mut it = listed!($call);
+                for (name, value) in call.options.meta.iter().flatten() {
+                    it = it.meta(name, value.clone());
                 }
                 it
             }};
@@ -210,13 +216,13 @@ impl Run {
                 let result = awaited!(client.request(text("method"), value("params"))).await?;
                 Ok(of(serde_json::from_str(result.get())))
             }
-            Method::ListTools => Ok(list("tools", awaited!(page(client.list_tools(), arguments)).await?)),
-            Method::ListResources => Ok(list("resources", awaited!(page(client.list_resources(), arguments)).await?)),
+            Method::ListTools => Ok(list("tools", listed!(page(client.list_tools(), arguments)).await?)),
+            Method::ListResources => Ok(list("resources", listed!(page(client.list_resources(), arguments)).await?)),
             Method::ListResourceTemplates => {
-                let result = awaited!(page(client.list_resource_templates(), arguments)).await?;
+                let result = listed!(page(client.list_resource_templates(), arguments)).await?;
                 Ok(list("resourceTemplates", result))
             }
-            Method::ListPrompts => Ok(list("prompts", awaited!(page(client.list_prompts(), arguments)).await?)),
+            Method::ListPrompts => Ok(list("prompts", listed!(page(client.list_prompts(), arguments)).await?)),
         }
     }
 
