@@ -5,7 +5,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::auth::ProviderError;
 use crate::call::options::CallOptions;
@@ -180,7 +180,20 @@ impl ClientBuilder {
 
     /// Which era to speak. Default: [`Era::Auto`].
     pub fn era(mut self, era: Era) -> Self {
-        self.draft.era = era;
+        self.draft.settings.era = era;
+        self
+    }
+
+    /// Extensions of the protocol that the host speaks, by id, each with a JSON object of settings. They are declared to the server, and
+    /// what it does because of them is handed through. Default: none.
+    pub fn extensions(mut self, extensions: Map<String, Value>) -> Self {
+        self.draft.settings.extensions = extensions;
+        self
+    }
+
+    /// Answer lists and reads from memory as long as the server allows it (`ttlMs`, modern era). Default: false.
+    pub fn cache(mut self, cache: bool) -> Self {
+        self.draft.settings.cache = cache;
         self
     }
 

@@ -10,8 +10,11 @@ use tokio::sync::watch;
 use crate::auth::TokenCache;
 use crate::background::Background;
 use crate::builder::ClientBuilder;
+use crate::cache::ResultCache;
 use crate::call::options::{CallExtras, IdempotencyKey};
 use crate::config::OptionError;
+use crate::era::Lifecycle;
+use crate::era::terms::{Introduction, Terms};
 use crate::error::Error;
 use crate::event::{Event, EventName, EventSink, EventStream};
 use crate::method::Method;
@@ -59,6 +62,7 @@ pub(crate) struct Core {
     pub(crate) router: Arc<Router>,
     pub(crate) sessions: Arc<Sessions>,
     pub(crate) tools: Arc<ToolHints>,
+    pub(crate) cache: Arc<ResultCache>,
     pub(crate) budget: Budget,
     closing: AtomicBool,
     closed: watch::Sender<bool>,
@@ -106,24 +110,37 @@ impl Client {
         let events = EventSink::new(observer);
         let wire = Arc::new(Wire::new(exchange, url, headers, header_provider, tokens, events, background));
         let tools = Arc::new(ToolHints::default());
-        let router = Arc::new(Router::new(Arc::clone(&wire), handlers, Arc::clone(&tools)));
-        let listener = settings.listen.then(|| Listener {
+        let cache = Arc::new(ResultCache::new(settings.cache));
+        let introduction = Introduction::new(
+            &settings.client_name,
+            &settings.client_version,
+            handlers.capabilities(),
+            &settings.extensions,
+        );
+        let router = Arc::new(Router::new(Arc::clone(&wire), handlers, Arc::clone(&tools), Arc::clone(&cache)));
+        let listener = Listener {
             wire: Arc::clone(&wire),
             router: Arc::clone(&router),
-            max_event: settings.limits.max_event,
-        });
+            limits: settings.limits,
+            unasked: settings.listen,
+        };
+        let restorable = Arc::default();
         let handshake = Handshake {
             wire: Arc::clone(&wire),
             router: Arc::clone(&router),
             limits: settings.limits,
-            client_name: settings.client_name.clone(),
-            client_version: settings.client_version.clone(),
+            era: settings.era,
+            verdict: Arc::default(),
+            terms: Arc::new(Terms::new(&introduction, Arc::clone(&restorable))),
+            introduction,
             timeout: settings.handshake_timeout,
             connect_patience: settings.connect_patience,
             delete_timeout: settings.close_timeout,
             backoff: settings.backoff,
         };
-        let sessions = Arc::new(Sessions::new(handshake, listener, Arc::clone(&tools), settings.recovery));
+        let sessions =
+            Sessions::new(handshake, listener, restorable, Arc::clone(&tools), Arc::clone(&cache), settings.recovery);
+        let sessions = Arc::new(sessions);
         let budget = Budget::new(settings.budget);
         let core = Core {
             settings,
@@ -131,6 +148,7 @@ impl Client {
             router,
             sessions,
             tools,
+            cache,
             budget,
             closing: AtomicBool::new(false),
             closed: watch::Sender::new(false),
@@ -203,7 +221,7 @@ impl Client {
         self.core().sessions.generation()
     }
 
-    /// What the server said of itself in its last answer to `initialize`.
+    /// What the server said of itself in its last answer to `initialize`, or to `server/discover`.
     #[must_use]
     pub fn initialized(&self) -> Option<Arc<InitializeResult>> {
         self.core().sessions.last()
@@ -233,10 +251,10 @@ impl Client {
         self.initialized().map(|initialized| initialized.protocol_version.clone())
     }
 
-    /// The era that both sides speak; `None` before the first handshake.
+    /// The era that both sides speak, `legacy` or `modern`; `None` before the first handshake.
     #[must_use]
     pub fn era(&self) -> Option<&'static str> {
-        self.initialized().map(|_| "legacy")
+        self.core().sessions.lifecycle().map(Lifecycle::as_str)
     }
 
     fn call<T>(&self, method: Method, name: Option<String>, params: Result<Params, OptionError>) -> Call<T> {
@@ -321,12 +339,12 @@ impl Client {
         self.call(Method::COMPLETE, name, Params::from_value("params", &params))
     }
 
-    /// `ping`
+    /// `ping`; in the modern era, which has none, `server/discover`.
     pub fn ping(&self) -> Call<()> {
         self.call(Method::PING, None, Ok(Params::none()))
     }
 
-    /// `logging/setLevel`; the level is set again on each new session.
+    /// `logging/setLevel`; the level is set again on each new session. In the modern era every request says it, and this sends nothing.
     pub fn set_log_level(&self, level: impl Into<String>) -> Call<()> {
         let level = level.into();
         let params = Params::from_value("params", &json!({ "level": level }));
@@ -335,7 +353,8 @@ impl Client {
             .then(move || sessions.restorable().log_level = Some(level.clone()))
     }
 
-    /// `resources/subscribe`; the subscription is made again on each new session.
+    /// `resources/subscribe`; the subscription is made again on each new session. In the modern era the stream of
+    /// `subscriptions/listen` is issued anew with it.
     pub fn subscribe(&self, uri: impl Into<String>) -> Call<()> {
         let uri = uri.into();
         let sessions = Arc::clone(&self.core().sessions);

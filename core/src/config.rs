@@ -67,11 +67,11 @@ impl OptionError {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Era {
-    /// What the server speaks. As long as this version knows the handshake era only, the same as [`Era::Legacy`].
+    /// What the server speaks: it is asked once, by `server/discover`, before the first handshake.
     #[default]
     Auto,
     /// 2025-03-26 to 2025-11-25: a handshake, and a session if the server gives one.
     Legacy,
-    /// 2026-07-28. This version does not speak it yet: building a client with it is a typed error.
+    /// 2026-07-28: no handshake and no session. A server that does not speak it is an error of [`connect`](crate::ClientBuilder::connect).
     Modern,
 }

@@ -47,6 +47,8 @@ pub enum EventName {
     ListenerOff,
     /// Something of the old session could not be restored on the new one.
     RestoreFailed,
+    /// A tool was left out of `list_tools`: its schema asks for headers in a way that cannot be followed.
+    ToolDropped,
     /// A call is over; `execution` is its verdict, cancelled calls included.
     CallFinished,
     /// The client is closed; the last event.
@@ -71,6 +73,7 @@ impl EventName {
             Self::ListenerOn => "listener_on",
             Self::ListenerOff => "listener_off",
             Self::RestoreFailed => "restore_failed",
+            Self::ToolDropped => "tool_dropped",
             Self::CallFinished => "call_finished",
             Self::Closed => "closed",
         }
@@ -317,7 +320,11 @@ fn trace(event: &Event) {
         };
     }
     match event.event {
-        EventName::SessionLost | EventName::RecoveryFailed | EventName::RestoreFailed | EventName::AttemptFailed => {
+        EventName::SessionLost
+        | EventName::RecoveryFailed
+        | EventName::RestoreFailed
+        | EventName::ToolDropped
+        | EventName::AttemptFailed => {
             at!(tracing::Level::WARN);
         }
         EventName::CallFinished | EventName::Resumed | EventName::Resuming => at!(tracing::Level::DEBUG),

@@ -72,8 +72,8 @@ impl fmt::Debug for Handlers {
 }
 
 impl Handlers {
-    /// The client capabilities of `initialize`: what there is a handler for.
-    pub(crate) fn capabilities(&self) -> Value {
+    /// The capabilities of the client: what there is a handler for.
+    pub(crate) fn capabilities(&self) -> Map<String, Value> {
         let mut capabilities = Map::new();
         if self.sampling.is_some() {
             capabilities.insert("sampling".into(), Value::Object(Map::new()));
@@ -84,7 +84,7 @@ impl Handlers {
         if self.roots.is_some() {
             capabilities.insert("roots".into(), serde_json::json!({ "listChanged": false }));
         }
-        Value::Object(capabilities)
+        capabilities
     }
 
     /// The handler of this request of the server.
@@ -174,7 +174,7 @@ mod tests {
 
     #[test]
     fn only_what_has_a_handler_is_advertised() {
-        assert_eq!(Handlers::default().capabilities(), json!({}));
+        assert_eq!(Handlers::default().capabilities(), Map::new());
         assert!(Handlers::default().of("roots/list").is_none());
     }
 }

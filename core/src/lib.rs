@@ -14,6 +14,7 @@ mod options_page {}
 mod auth;
 mod background;
 mod builder;
+mod cache;
 mod call;
 mod client;
 mod clock;

@@ -53,6 +53,11 @@ impl Method {
         Self(Cow::Owned(name.into()))
     }
 
+    /// Was it made by [`Method::raw`]?
+    pub(crate) fn is_raw(&self) -> bool {
+        matches!(self.0, Cow::Owned(_))
+    }
+
     /// The name on the wire.
     #[must_use]
     pub fn as_str(&self) -> &str {

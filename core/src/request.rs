@@ -15,11 +15,13 @@ use crate::call::{self, PageOf, Spec};
 use crate::client::Client;
 use crate::clock::CallClock;
 use crate::config::{OptionError, Resend};
+use crate::era::{Lifecycle, parameter_headers};
 use crate::error::Error;
+use crate::event::{Event, EventName};
 use crate::handler::Progress;
 use crate::method::Method;
 use crate::policy::decide::{Counts, SESSION_LOSSES};
-use crate::results::{FromRaw, ListResult, Listed, Page};
+use crate::results::{FromRaw, ListResult, Listed, Page, Tool};
 use crate::rpc::params::{Params, raw_string};
 
 /// A list cannot be read when its session is replaced more often than a call lives through.
@@ -170,11 +172,11 @@ impl<T: FromRaw> IntoFuture for Call<T> {
                 begun();
             }
             let clock = Arc::new(CallClock::start(spec.options.timeouts()));
-            let (raw, _) = call::run(Arc::clone(self.client.core()), spec, clock).await?;
+            let answered = call::run(Arc::clone(self.client.core()), spec, clock).await?;
             if let Some(done) = &self.done {
                 done();
             }
-            Ok(T::from_raw(raw))
+            Ok(T::from_raw(answered.raw))
         })
     }
 }
@@ -263,7 +265,26 @@ impl Pages<'_> {
         }
         let core = Arc::clone(self.client.core());
         let answered = call::run_page(core, spec, Arc::clone(&self.clock), &mut self.counts).await?;
-        Ok(answered.map(|(raw, generation)| (Page::of(&raw, T::MEMBER), generation)))
+        Ok(answered.map(|answered| {
+            let mut page = Page::of(&answered.raw, T::MEMBER);
+            if self.spec.method == Method::LIST_TOOLS && answered.lifecycle == Lifecycle::Modern {
+                page.items.retain(|tool| self.is_usable(tool));
+            }
+            (page, answered.generation)
+        }))
+    }
+
+    /// A tool whose schema asks for headers in a way that cannot be followed must not be offered (MCP 2026-07-28, transports, Streamable
+    /// HTTP, "Custom headers from tool parameters"). What is left out is an event.
+    fn is_usable(&self, tool: &RawValue) -> bool {
+        let tool = Tool::from_raw(tool.to_owned());
+        let Some(problem) = tool.input_schema.and_then(|schema| parameter_headers::annotations(&schema).err()) else {
+            return true;
+        };
+        let event = Event::new(EventName::ToolDropped).because(problem);
+        let method = Some(self.spec.method.to_string());
+        self.client.core().wire.events.emit(Event { method, name: Some(tool.name), ..event });
+        false
     }
 
     /// The one page that begins here.

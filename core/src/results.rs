@@ -56,7 +56,7 @@ serialise_as_received!(
     Prompt
 );
 
-/// The answer to `initialize`.
+/// What the server said of itself: the answer to `initialize`, or in the modern era to `server/discover`.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct InitializeResult {
@@ -70,6 +70,22 @@ pub struct InitializeResult {
     pub instructions: Option<String>,
     /// As the server sent it.
     pub raw: Box<RawValue>,
+}
+
+impl InitializeResult {
+    /// From the answer to `server/discover`, which names all versions that the server speaks. `serverInfo` stands in its `_meta`, or
+    /// beside it.
+    pub(crate) fn of_discovery(raw: Box<RawValue>) -> Self {
+        let mut discovered = Self::from_raw(raw);
+        discovered.protocol_version = crate::era::MODERN_VERSION.to_owned();
+        if discovered.server_info.is_null() {
+            let meta: Value = Members::of(&discovered.raw).get("_meta");
+            if let Some(info) = meta.get("io.modelcontextprotocol/serverInfo") {
+                discovered.server_info = info.clone();
+            }
+        }
+        discovered
+    }
 }
 
 impl FromRaw for InitializeResult {
@@ -95,6 +111,12 @@ pub struct CallToolResult {
     pub structured_content: Option<Box<RawValue>>,
     /// The tool says that it failed.
     pub is_error: bool,
+    /// What kind of result it is: `complete`, or `task` where the server goes on with it in a task (see `task`), or what an extension that
+    /// the host declared has of its own. Servers of the handshake era do not say, and mean `complete`.
+    pub result_type: String,
+    /// The task that the server goes on with (MCP 2026-07-28, tasks extension; MCP 2025-11-25, tasks), as it sent it: the call is not over,
+    /// and `content` is empty. Only servers to which the host declared tasks answer so.
+    pub task: Option<Box<RawValue>>,
     /// `_meta`
     pub meta: Option<Value>,
     /// As the server sent it.
@@ -104,10 +126,15 @@ pub struct CallToolResult {
 impl FromRaw for CallToolResult {
     fn from_raw(raw: Box<RawValue>) -> Self {
         let members = Members::of(&raw);
+        let result_type = members.get::<Option<String>>("resultType").unwrap_or_else(|| "complete".to_owned());
+        // The extension puts the task's members beside the type, its forerunner into a member of their own.
+        let task = members.raw("task").or_else(|| (result_type == "task").then(|| raw.clone()));
         Self {
             content: members.get("content"),
             structured_content: members.raw("structuredContent"),
             is_error: members.get("isError"),
+            result_type,
+            task,
             meta: members.get("_meta"),
             raw,
         }

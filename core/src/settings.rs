@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde_json::{Map, Value};
 use url::Url;
 
 use crate::auth::TokenProvider;
@@ -43,6 +44,17 @@ pub(crate) struct Settings {
     pub(crate) idempotency_keys: bool,
     pub(crate) client_name: String,
     pub(crate) client_version: String,
+    pub(crate) era: Era,
+    /// Keep the results that the server allows to be kept.
+    pub(crate) cache: bool,
+    /// What the host declares besides what this client does by itself, by the id of the extension.
+    pub(crate) extensions: Map<String, Value>,
+}
+
+impl Settings {
+    pub(crate) fn declares_extensions(&self) -> bool {
+        !self.extensions.is_empty()
+    }
 }
 
 /// The parts that a client is put together from.
@@ -70,7 +82,6 @@ pub(crate) struct Draft {
     pub(crate) token: Option<TokenProvider>,
     pub(crate) handlers: Handlers,
     pub(crate) observer: Option<Observer>,
-    pub(crate) era: Era,
     pub(crate) exchange: Option<Arc<dyn Exchange>>,
 }
 
@@ -98,6 +109,9 @@ impl Draft {
                 idempotency_keys: true,
                 client_name: "oncewire".to_owned(),
                 client_version: env!("CARGO_PKG_VERSION").to_owned(),
+                era: Era::default(),
+                cache: false,
+                extensions: Map::new(),
             },
             backoff: (backoff::FIRST, backoff::MAX),
             retry_budget: (budget::PERCENT, budget::PER_SECOND),
@@ -107,7 +121,6 @@ impl Draft {
             token: None,
             handlers: Handlers::default(),
             observer: None,
-            era: Era::default(),
             exchange: None,
         }
     }
@@ -142,8 +155,8 @@ impl Draft {
                 return Err(OptionError::new(field, "it must be above zero"));
             }
         }
-        if self.era == Era::Modern {
-            return Err(OptionError::new("era", "this version does not speak the modern era yet"));
+        if let Some((id, _)) = settings.extensions.iter().find(|(_, settings)| !settings.is_object()) {
+            return Err(OptionError::new("extensions", format!("the settings of {id:?} are no JSON object")));
         }
         settings.backoff = BackoffBounds::new(self.backoff.0, self.backoff.1)?;
         settings.budget = BudgetSize::new(self.retry_budget.0, self.retry_budget.1)?;

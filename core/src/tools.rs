@@ -1,11 +1,14 @@
-//! What the server says of its tools, per generation: hints are never carried over to a session that they were not told in.
+//! What the server says of its tools, per generation: their hints, and which of their arguments it wants to see in headers. Neither is
+//! ever carried over to a session that it was not told in.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
+use http::HeaderMap;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use crate::era::parameter_headers::{self, ParameterHeader};
 use crate::policy::decide::Hints;
 
 /// The annotations of a tool (MCP 2025-11-25, schema, ToolAnnotations). What is not said is `None`.
@@ -30,18 +33,32 @@ struct Known {
     generation: u64,
     /// The whole list was read in this generation.
     complete: bool,
-    tools: HashMap<String, (bool, bool)>,
+    tools: HashMap<String, ToolFacts>,
+    /// The list was asked for in vain: it is not asked for again before a call.
+    asked: bool,
     /// Counts the times that what was known was dropped, so that a list that was asked for before is not taken for new.
     epoch: u64,
 }
 
+/// What is kept of one tool.
+#[derive(Debug)]
+struct ToolFacts {
+    read_only: bool,
+    idempotent: bool,
+    headers: Arc<[ParameterHeader]>,
+}
+
 /// The hints of the tools of the current generation.
 #[derive(Debug, Default)]
-pub(crate) struct ToolHints(Mutex<Known>);
+pub(crate) struct ToolHints {
+    known: Mutex<Known>,
+    /// Held by whoever asks the server for its tools before a call: the others wait for the same answer.
+    asking: tokio::sync::Mutex<()>,
+}
 
 impl ToolHints {
     fn known(&self) -> std::sync::MutexGuard<'_, Known> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What is known of this tool in this generation.
@@ -51,10 +68,40 @@ impl ToolHints {
             return Hints::Unknown;
         }
         match known.tools.get(tool) {
-            Some(&(read_only, idempotent)) if known.complete => Hints::Known { read_only, idempotent },
+            Some(&ToolFacts { read_only, idempotent, .. }) if known.complete => Hints::Known { read_only, idempotent },
             None if known.complete => Hints::Unavailable,
             _ => Hints::Unknown,
         }
+    }
+
+    /// The headers that this tool wants for these arguments (modern era).
+    pub(crate) fn parameter_headers(&self, generation: u64, tool: &str, arguments: Option<&RawValue>) -> HeaderMap {
+        let annotated = {
+            let known = self.known();
+            let facts = known.tools.get(tool).filter(|_| known.generation == generation);
+            facts.map(|facts| Arc::clone(&facts.headers))
+        };
+        annotated.map_or_else(HeaderMap::new, |annotated| parameter_headers::headers(&annotated, arguments))
+    }
+
+    /// Would it help to ask the server for its tools?
+    pub(crate) fn is_unasked(&self, generation: u64) -> bool {
+        let known = self.known();
+        known.generation != generation || !(known.complete || known.asked)
+    }
+
+    /// Held while the server is asked.
+    pub(crate) async fn asking(&self) -> tokio::sync::MutexGuard<'_, ()> {
+        self.asking.lock().await
+    }
+
+    /// The server was asked in vain.
+    pub(crate) fn gave_nothing(&self, generation: u64) {
+        let mut known = self.known();
+        if known.generation < generation {
+            *known = Known { generation, epoch: known.epoch, ..Known::default() };
+        }
+        known.asked = true;
     }
 
     /// To be taken before a list is asked for, and given to [`Self::record`] with it.
@@ -69,18 +116,25 @@ impl ToolHints {
             name: String,
             #[serde(default)]
             annotations: Option<ToolAnnotations>,
+            #[serde(rename = "inputSchema", default)]
+            input_schema: Option<Box<RawValue>>,
         }
         let tools = tools
             .filter_map(|tool| serde_json::from_str::<Listed>(tool.get()).ok())
             .map(|tool| {
                 let annotations = tool.annotations.unwrap_or_default();
-                let read_only = annotations.read_only_hint == Some(true);
-                (tool.name, (read_only, annotations.idempotent_hint == Some(true)))
+                let headers = tool.input_schema.and_then(|schema| parameter_headers::annotations(&schema).ok());
+                let facts = ToolFacts {
+                    read_only: annotations.read_only_hint == Some(true),
+                    idempotent: annotations.idempotent_hint == Some(true),
+                    headers: headers.unwrap_or_default().into(),
+                };
+                (tool.name, facts)
             })
             .collect();
         let mut known = self.known();
         if known.epoch == epoch && generation >= known.generation {
-            *known = Known { generation, complete: true, tools, epoch };
+            *known = Known { generation, complete: true, tools, asked: true, epoch };
         }
     }
 

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
 
 use super::record::CallRecord;
 use crate::outcome::Kind;
+use crate::rpc::message::{Message, request_bytes};
+use crate::rpc::params::Params;
 use crate::rpc::router::{Origin, Router};
 use crate::session::Session;
 use crate::transport::answer::{Activity, Answer, AnswerReader, Limits, Position};
@@ -25,16 +26,35 @@ pub(crate) struct Attempt<'a> {
     pub(crate) session: Option<&'a Arc<Session>>,
     /// The call that it is an attempt of; none for the client's own requests.
     pub(crate) call: Option<&'a Arc<CallRecord>>,
-    /// The id of the request in `body`.
+    /// The id of the request.
     pub(crate) id: u64,
     pub(crate) fresh_connection: bool,
     pub(crate) patience: Patience,
     /// Told the head of the answer as soon as it is there.
     pub(crate) on_head: Option<&'a HeadWatch<'a>>,
+    /// Shown every message that is not the answer, before it is routed.
+    pub(crate) on_message: Option<&'a MessageWatch<'a>>,
 }
 
 /// Told the head of an answer.
 pub(crate) type HeadWatch<'a> = dyn Fn(StatusCode, &HeaderMap) + Send + Sync + 'a;
+/// Shown a message.
+pub(crate) type MessageWatch<'a> = dyn Fn(&Message) + Send + Sync + 'a;
+
+/// What is asked for.
+#[derive(Clone)]
+pub(crate) struct Request<'a> {
+    pub(crate) method: &'a str,
+    pub(crate) params: Params,
+    /// Headers for arguments of a tool that the server wants to see there.
+    pub(crate) parameter_headers: HeaderMap,
+}
+
+impl<'a> Request<'a> {
+    pub(crate) fn new(method: &'a str, params: Params) -> Self {
+        Self { method, params, parameter_headers: HeaderMap::new() }
+    }
+}
 
 /// How long silence is borne.
 #[derive(Clone, Copy, Debug, Default)]
@@ -75,8 +95,18 @@ impl Ended {
 
 impl Attempt<'_> {
     /// Sends the request and reads its answer. Returns how it ended and the serial of the token that it carried.
-    pub(crate) async fn run(&self, body: Bytes, probe: Probe, position: &mut Position) -> (Ended, Option<u64>) {
-        let carried = self.session.map_or_else(Carried::default, |session| session.carried());
+    pub(crate) async fn run(
+        &self,
+        request: Request<'_>,
+        probe: Probe,
+        position: &mut Position,
+    ) -> (Ended, Option<u64>) {
+        let method = request.method;
+        let (carried, params) = match self.session {
+            Some(session) => session.dress(request),
+            None => (Carried::default(), request.params),
+        };
+        let body = request_bytes(self.id, method, &params);
         let ready = match self.wire.post(carried, body, probe, self.fresh_connection).await {
             Ok(ready) => ready,
             Err(unready) => return (Ended::Unready(unready), None),
@@ -110,7 +140,12 @@ impl Attempt<'_> {
             call.saw_head(status);
         }
         let origin = Origin { session: self.session, call: self.call };
-        let other = |message| self.router.route(message, origin);
+        let other = |message| {
+            if let Some(on_message) = self.on_message {
+                on_message(&message);
+            }
+            self.router.route(message, origin);
+        };
         let reader = AnswerReader {
             our_id: self.id,
             ids: &self.wire.ids,

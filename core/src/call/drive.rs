@@ -9,10 +9,13 @@ use tokio::time::{Instant, sleep, timeout};
 
 use super::attempt::Ended;
 use super::end::{Facts, Outcome};
+use super::input_required::Reading;
 use super::record::CallRecord;
+use super::stand_in::StandIn;
 use super::verdict::{self, Circumstances};
 use super::{Answered, Spec, hints};
 use crate::client::Core;
+use crate::era::Lifecycle;
 use crate::error::Error;
 use crate::event::{Event, EventName};
 use crate::outcome::{Execution, Kind, Phase, Proof};
@@ -41,6 +44,8 @@ pub(crate) struct Driver {
     never_sent_since: Option<Instant>,
     /// The generation in which the hints were looked up for this call.
     looked_up: Option<u64>,
+    /// Which leg of the call is under way, from 1.
+    pub(super) legs: u32,
 }
 
 impl Driver {
@@ -49,7 +54,7 @@ impl Driver {
         let backoff = Backoff::new(core.settings.backoff);
         let knocking = Backoff::new(core.settings.backoff.capped(NEVER_SENT_MAX));
         let began = Instant::now();
-        Self { core, spec, record, counts, backoff, knocking, began, never_sent_since: None, looked_up: None }
+        Self { core, spec, record, counts, backoff, knocking, began, never_sent_since: None, looked_up: None, legs: 1 }
     }
 
     /// The result; `None` if the call belongs to a session that is no longer the current one.
@@ -60,16 +65,29 @@ impl Driver {
                 Ok(session) if self.spec.page.is_some_and(|page| page.belongs_elsewhere(session.generation)) => {
                     return Ok(None);
                 }
-                Ok(session) => {
+                Ok(current) => {
                     if let Some(page) = &mut self.spec.page {
-                        page.bind(session.generation);
+                        page.bind(current.generation);
                     }
-                    Box::pin(self.attempt(session)).await?
+                    match Box::pin(self.stand_in(&current)).await? {
+                        StandIn::Send => Box::pin(self.attempt(current)).await?,
+                        StandIn::Done(answered) => return Ok(Some(answered)),
+                        StandIn::Moved => {
+                            session = self.core.sessions.acquire().await;
+                            continue;
+                        }
+                    }
                 }
                 Err(why) => self.without_session(why)?,
             };
             session = match Box::pin(self.follow_up(outcome)).await? {
-                Next::Delivered(answered) => return Ok(Some(answered)),
+                Next::Delivered(answered) => match self.read(answered)? {
+                    Reading::Whole(answered) => return Ok(Some(answered)),
+                    Reading::Wanted(wanted) => {
+                        Box::pin(self.next_leg(wanted)).await?;
+                        self.core.sessions.acquire().await
+                    }
+                },
                 Next::Send(session) => session,
             };
         }
@@ -222,7 +240,7 @@ impl Driver {
     }
 
     fn ambiguity(&self, target: u64) -> Ambiguity {
-        let attempts = self.record.attempts();
+        let attempts = self.record.attempts_of_leg();
         let mut ambiguous = attempts.iter().filter(|attempt| attempt.execution != Execution::NotExecuted).peekable();
         if ambiguous.peek().is_none() {
             Ambiguity::None
@@ -247,6 +265,7 @@ impl Driver {
             Charge::Ambiguous => &mut self.counts.ambiguous_resends,
             Charge::Refresh => &mut self.counts.refreshes,
             Charge::RefusedStream => &mut self.counts.refused_streams,
+            Charge::Terms => &mut self.counts.terms_refusals,
             Charge::RateLimit => &mut self.counts.rate_limit_waits,
         };
         *count += 1;
@@ -287,9 +306,11 @@ impl Driver {
     }
 
     fn deliver(&self, outcome: Outcome) -> Result<Answered, Error> {
-        let generation = outcome.facts.session.as_ref().map_or(0, |session| session.generation);
+        let session = outcome.facts.session.as_ref();
+        let generation = session.map_or(0, |session| session.generation);
+        let lifecycle = session.map_or(Lifecycle::Legacy, |session| session.lifecycle());
         match outcome.answer {
-            Some(Answer::Result(raw)) => Ok((raw, generation)),
+            Some(Answer::Result(raw)) => Ok(Answered { raw, generation, lifecycle, legs: self.legs }),
             _ => Err(self.surface(outcome)),
         }
     }

@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use serde_json::json;
 use serde_json::value::RawValue;
+use tokio::time::timeout;
 
-use super::attempt::{Attempt, Ended, Patience};
+use super::attempt::{Attempt, Ended, Patience, Request};
 use crate::client::Core;
 use crate::method::Method;
 use crate::results::{Listed, Page, Tool};
-use crate::rpc::message::request_bytes;
 use crate::rpc::params::Params;
 use crate::session::Session;
 use crate::transport::answer::{Answer, Position};
@@ -19,6 +19,23 @@ use crate::transport::probe::Probe;
 
 /// How long a look-up may take, the wait for its session included.
 pub(super) const LOOK_UP_PATIENCE: Duration = Duration::from_secs(2);
+
+/// In the modern era a call of a tool may need headers that only the tool's schema tells: asks for it once in a generation, all callers
+/// together, for [`LOOK_UP_PATIENCE`] at most. No answer means no headers, and is not asked for again.
+pub(super) async fn have_looked_up(core: &Core, session: &Arc<Session>) {
+    let generation = session.generation;
+    if !core.tools.is_unasked(generation) {
+        return;
+    }
+    let _asking = core.tools.asking().await;
+    if core.tools.is_unasked(generation) {
+        // The caller may be gone before it is over: then the next one asks.
+        let _ = timeout(LOOK_UP_PATIENCE, look_up(core, session)).await;
+        if core.tools.is_unasked(generation) {
+            core.tools.gave_nothing(generation);
+        }
+    }
+}
 
 /// Lists the tools on this session and records their hints. The caller holds it to [`LOOK_UP_PATIENCE`].
 pub(crate) async fn look_up(core: &Core, session: &Arc<Session>) {
@@ -43,9 +60,10 @@ async fn list(core: &Core, session: &Arc<Session>) -> Option<Vec<Box<RawValue>>>
             fresh_connection: false,
             patience: Patience::default(),
             on_head: None,
+            on_message: None,
         };
-        let body = request_bytes(id, Method::LIST_TOOLS.as_str(), &params);
-        let (ended, _) = attempt.run(body, Probe::new(), &mut Position::default()).await;
+        let request = Request::new(Method::LIST_TOOLS.as_str(), params);
+        let (ended, _) = attempt.run(request, Probe::new(), &mut Position::default()).await;
         let Ended::Head { answer: Answer::Result(raw), .. } = ended else { return None };
         let page = Page::of(&raw, Tool::MEMBER);
         tools.extend(page.items);

@@ -4,9 +4,11 @@ pub(crate) mod attempt;
 mod drive;
 mod end;
 mod hints;
+mod input_required;
 pub(crate) mod options;
 pub(crate) mod record;
 mod send;
+mod stand_in;
 mod verdict;
 
 use std::sync::Arc;
@@ -19,8 +21,10 @@ use self::drive::Driver;
 pub use self::options::CallOptions;
 use self::options::{CallExtras, IdempotencyKey};
 use self::record::{CallRecord, InFlightToCancel};
+use crate::cache::Question;
 use crate::client::Core;
 use crate::clock::{CallClock, Timeouts};
+use crate::era::Lifecycle;
 use crate::error::Error;
 use crate::event::{Event, EventName};
 use crate::method::Method;
@@ -71,6 +75,14 @@ impl Spec {
         self.method.as_str() == Method::CALL_TOOL.as_str()
     }
 
+    /// The key of a further leg: the server has answered the one before, so this one must not look like its repetition.
+    fn key_of_leg(&self, leg: u32) -> Option<String> {
+        match &self.extras.key {
+            IdempotencyKey::Given(key) if self.is_tool_call() => Some(format!("{key}/{leg}")),
+            _ => self.idempotency_key(),
+        }
+    }
+
     fn idempotency_key(&self) -> Option<String> {
         match &self.extras.key {
             _ if !self.is_tool_call() => None,
@@ -81,8 +93,16 @@ impl Spec {
     }
 }
 
-/// A result, and the generation of the session that it came on.
-pub(crate) type Answered = (Box<RawValue>, u64);
+/// A result, and where it came from.
+#[derive(Debug)]
+pub(crate) struct Answered {
+    pub(crate) raw: Box<RawValue>,
+    /// Of the session that it came on.
+    pub(crate) generation: u64,
+    pub(crate) lifecycle: Lifecycle,
+    /// How many legs it took; one unless the server asked for something first.
+    pub(crate) legs: u32,
+}
 
 /// Carries out one call on this clock.
 pub(crate) async fn run(core: Arc<Core>, spec: Spec, clock: Arc<CallClock>) -> Result<Answered, Error> {
@@ -108,6 +128,12 @@ pub(crate) async fn run_page(
     // Closing waits for the verdict, and for what the server is told because of it.
     let _held = core.wire.background.hold();
     let guard = Guard { core: Arc::clone(&core), record: Arc::clone(&record), armed: true };
+    let question =
+        core.cache.question(&spec.method, spec.name.as_deref(), || spec.params.to_json(), core.wire.tokens.serial());
+    if let Some(answered) = question.as_ref().and_then(|question| kept(&core, question)) {
+        guard.finish(None, goes_on);
+        return Ok(Some(answered));
+    }
     let mut driver = Driver::new(Arc::clone(&core), spec, Arc::clone(&record), *counts);
     let outcome = tokio::select! {
         biased;
@@ -116,8 +142,29 @@ pub(crate) async fn run_page(
         () = core.sessions.closing().cancelled() => Err(guard.interrupt(Kind::Closed)),
     };
     *counts = driver.counts;
+    if let (Some(question), Ok(Some(answered))) = (&question, &outcome)
+        && answered.lifecycle == Lifecycle::Modern
+        // MCP 2026-07-28, basic, multi round-trip requests: what came because of the host's input is not kept.
+        && answered.legs == 1
+    {
+        core.cache.keep(question, &answered.raw, answered.generation);
+    }
     guard.finish(outcome.as_ref().err(), goes_on);
     outcome
+}
+
+/// The answer that was kept, unless the client is closed or its session is another one by now.
+fn kept(core: &Core, question: &Question) -> Option<Answered> {
+    if core.sessions.closing().is_cancelled() {
+        return None;
+    }
+    let (raw, generation) = core.cache.get(question)?;
+    (generation == core.sessions.generation()).then_some(Answered {
+        raw,
+        generation,
+        lifecycle: Lifecycle::Modern,
+        legs: 1,
+    })
 }
 
 /// All pages of a list have come.
@@ -204,7 +251,8 @@ impl Drop for Guard {
 /// carried it. One attempt, nobody waits for it.
 pub(crate) fn tell_cancelled(core: &Arc<Core>, in_flight: InFlightToCancel) {
     let InFlightToCancel { id, session } = in_flight;
-    if session.gone().is_cancelled() {
+    // In the modern era the end of the stream is the cancellation (MCP 2026-07-28, basic, cancellation).
+    if session.is_modern() || session.gone().is_cancelled() {
         return;
     }
     let wire = Arc::clone(&core.wire);

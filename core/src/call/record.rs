@@ -10,7 +10,6 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::CallClock;
-use crate::era::Lifecycle;
 use crate::event::{Event, EventName};
 use crate::handler::{Progress, ProgressHandler};
 use crate::method::Method;
@@ -37,6 +36,18 @@ struct Course {
     started: u32,
     /// What went wrong last, in words.
     trouble: Option<String>,
+    leg: Leg,
+}
+
+/// The leg that is under way: a new one begins when the server has answered with a question.
+#[derive(Default)]
+struct Leg {
+    /// The first of its attempts, among the finished ones.
+    first: usize,
+    /// Attempts that were started before it.
+    started_before: u32,
+    /// Its key; of the first leg, the key of the call.
+    key: Option<Option<String>>,
 }
 
 /// Attempts that are remembered. Only never-sent ones can be so many: while a server is down and the deadline is far.
@@ -47,7 +58,11 @@ impl Course {
     fn remember(&mut self, attempt: Attempt) {
         if self.attempts.len() >= ATTEMPTS {
             let forgotten = self.attempts.iter().skip(1).position(|attempt| attempt.proof == Some(Proof::NeverSent));
-            self.attempts.remove(forgotten.map_or(1, |position| position + 1));
+            let forgotten = forgotten.map_or(1, |position| position + 1);
+            self.attempts.remove(forgotten);
+            if forgotten < self.leg.first {
+                self.leg.first -= 1;
+            }
         }
         self.attempts.push(attempt);
     }
@@ -124,7 +139,18 @@ impl CallRecord {
         self.on_progress.is_some() || self.clock.timeouts().reset_on_progress
     }
 
-    /// An attempt begins; returns its number, from 1.
+    /// The server has answered, and the call goes on with a request of its own, under this key.
+    pub(crate) fn next_leg(&self, key: Option<String>) {
+        let mut course = self.course();
+        course.leg = Leg { first: course.attempts.len(), started_before: course.started, key: Some(key) };
+    }
+
+    /// The key that the attempts of this leg bear.
+    pub(crate) fn key_of_leg(&self) -> Option<String> {
+        self.course().leg.key.clone().unwrap_or_else(|| self.idempotency_key.clone())
+    }
+
+    /// An attempt begins; returns its number in its leg, from 1.
     pub(crate) fn begin(&self, id: u64, session: Arc<Session>, probe: Probe) -> u32 {
         let mut course = self.course();
         course.started += 1;
@@ -139,7 +165,7 @@ impl CallRecord {
             resuming: false,
             over: CancellationToken::new(),
         });
-        course.started
+        course.started - course.leg.started_before
     }
 
     /// How many attempts were started.
@@ -199,7 +225,7 @@ impl CallRecord {
         let in_flight = course.in_flight.take()?;
         let conclusion = classify::call(&Evidence {
             carried_session: in_flight.session.has_id(),
-            lifecycle: Lifecycle::Legacy,
+            lifecycle: in_flight.session.lifecycle(),
             body_taken: in_flight.probe.seal(),
             end: End::Interrupted { kind, head_arrived: in_flight.head.is_some() },
         });
@@ -228,6 +254,12 @@ impl CallRecord {
     /// Every finished attempt, in order; of more than 64 the early never-sent ones are left out.
     pub(crate) fn attempts(&self) -> Vec<Attempt> {
         self.course().attempts.clone()
+    }
+
+    /// The finished attempts of this leg: what an earlier leg did is answered for.
+    pub(crate) fn attempts_of_leg(&self) -> Vec<Attempt> {
+        let course = self.course();
+        course.attempts.get(course.leg.first..).unwrap_or_default().to_vec()
     }
 
     /// Where the call is.

@@ -5,17 +5,15 @@ use std::sync::Arc;
 use serde_json::value::{RawValue, to_raw_value};
 use tokio::time::sleep;
 
-use super::attempt::{Attempt, Ended, Patience};
+use super::attempt::{Attempt, Ended, Patience, Request};
 use super::drive::Driver;
 use super::end::{Facts, Outcome};
 use super::record::InFlightToCancel;
 use super::tell_cancelled;
-use crate::era::Lifecycle;
 use crate::error::Error;
 use crate::event::{Event, EventName};
 use crate::outcome::Execution;
 use crate::policy::decide::{Decision, decide};
-use crate::rpc::message::request_bytes;
 use crate::rpc::params::{raw_number, raw_string};
 use crate::session::Session;
 use crate::sse::resume::{Resumed, resume};
@@ -39,7 +37,8 @@ impl Driver {
         let progress = self.record.wants_progress().then(|| core.router.expect_progress(id, &self.record));
         let params =
             self.spec.params.with_meta(self.meta(id, number).iter().map(|(key, value)| (&**key, value.clone())));
-        let body = request_bytes(id, self.spec.method.as_str(), &params);
+        let method = self.method_on(&session);
+        let request = Request { method: &method, params, parameter_headers: self.parameter_headers(&session) };
         let attempt = Attempt {
             wire: &core.wire,
             router: &core.router,
@@ -53,11 +52,12 @@ impl Driver {
                 orphan: Some(core.settings.orphan_timeout),
             },
             on_head: None,
+            on_message: None,
         };
         self.counts.resumes = 0;
         self.counts.empty_resumes = 0;
         let mut position = Position::default();
-        let (mut ended, token) = attempt.run(body, probe.clone(), &mut position).await;
+        let (mut ended, token) = attempt.run(request, probe.clone(), &mut position).await;
         let mut refused = None;
         let conclusion = loop {
             let Some(end) = ended.end(&position) else {
@@ -67,7 +67,7 @@ impl Driver {
             };
             let conclusion = classify::call(&Evidence {
                 carried_session: session.has_id(),
-                lifecycle: Lifecycle::Legacy,
+                lifecycle: session.lifecycle(),
                 body_taken: probe.seal(),
                 end,
             });
@@ -89,6 +89,13 @@ impl Driver {
         match conclusion.class {
             Class::SessionRejected => core.sessions.lost(&session),
             Class::SessionSuspect => core.sessions.suspect(&session),
+            // The tools may be others by now, with other headers.
+            Class::TermsRefused => {
+                core.sessions.suspect(&session);
+                core.tools.forget();
+            }
+            // One refusal says nothing for sure of a server that has no sessions; the next call finds out.
+            Class::Rejected if session.is_modern() => core.sessions.suspect(&session),
             _ => {}
         }
         if let Ended::Silent { .. } = ended
@@ -154,8 +161,8 @@ impl Driver {
             // MCP 2025-11-25, basic, utilities, progress: unique across active requests, as the id is.
             set("progressToken", raw_number(id));
         }
-        if let Some(key) = &self.record.idempotency_key {
-            set(KEY_IN_META, raw_string(key));
+        if let Some(key) = self.record.key_of_leg() {
+            set(KEY_IN_META, raw_string(&key));
             set(ATTEMPT_IN_META, raw_number(number.into()));
         }
         meta

@@ -32,6 +32,8 @@ pub const RECOVERIES: u32 = 2;
 pub const REFRESHES: u32 = 1;
 /// Resends after a refused stream, per call.
 pub const REFUSED_STREAMS: u32 = 1;
+/// Resends after the server refused the version or the headers of a request, per call.
+pub const TERMS_REFUSALS: u32 = 1;
 /// Waits after a 429, per call.
 pub const RATE_LIMIT_WAITS: u32 = 3;
 /// Resumes in a row without a new event id.
@@ -144,6 +146,8 @@ pub struct Counts {
     pub refreshes: u32,
     /// Resends after a refused stream.
     pub refused_streams: u32,
+    /// Resends after refused terms.
+    pub terms_refusals: u32,
     /// Waits after a 429.
     pub rate_limit_waits: u32,
     /// Resumes of the latest attempt.
@@ -220,6 +224,8 @@ pub enum Charge {
     Refresh,
     /// [`Counts::refused_streams`]
     RefusedStream,
+    /// [`Counts::terms_refusals`]
+    Terms,
     /// [`Counts::rate_limit_waits`]
     RateLimit,
 }

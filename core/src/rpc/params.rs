@@ -66,6 +66,13 @@ impl Params {
         self.0.get_or_insert_default().set(name, value);
     }
 
+    /// Takes a member away.
+    pub(crate) fn remove(&mut self, name: &str) {
+        if let Some(Object(members)) = &mut self.0 {
+            members.retain(|(key, _)| key != name);
+        }
+    }
+
     /// A member as it was written.
     pub(crate) fn get(&self, name: &str) -> Option<&RawValue> {
         self.0.as_ref()?.get(name)

@@ -17,9 +17,11 @@ use tokio_util::sync::CancellationToken;
 
 use super::id::Id;
 use super::message::{Message, error_bytes, result_bytes};
+use crate::cache::ResultCache;
 use crate::call::record::CallRecord;
 use crate::handler::{CONCURRENT_HANDLERS, Handlers, Progress, RequestHandler, ServerNotification};
 use crate::session::Session;
+use crate::session::listen::ACKNOWLEDGED;
 use crate::tools::ToolHints;
 use crate::transport::wire::Wire;
 
@@ -40,11 +42,20 @@ pub(crate) struct Origin<'a> {
     pub(crate) call: Option<&'a Arc<CallRecord>>,
 }
 
+/// Why a request of the server has no answer.
+pub(crate) enum Unasked {
+    /// The host gave no handler for it.
+    NoHandler,
+    /// The handler failed, in its own words.
+    Failed(String),
+}
+
 /// Takes every message that is not the answer to a request of ours.
 pub(crate) struct Router {
     wire: Arc<Wire>,
     handlers: Handlers,
     tools: Arc<ToolHints>,
+    cache: Arc<ResultCache>,
     handler_slots: Arc<Semaphore>,
     reply_slots: Arc<Semaphore>,
     /// The calls that wait for progress, by progress token.
@@ -60,20 +71,17 @@ impl fmt::Debug for Router {
 }
 
 impl Router {
-    pub(crate) fn new(wire: Arc<Wire>, handlers: Handlers, tools: Arc<ToolHints>) -> Self {
+    pub(crate) fn new(wire: Arc<Wire>, handlers: Handlers, tools: Arc<ToolHints>, cache: Arc<ResultCache>) -> Self {
         Self {
             wire,
             handlers,
             tools,
+            cache,
             handler_slots: Arc::new(Semaphore::new(CONCURRENT_HANDLERS)),
             reply_slots: Arc::new(Semaphore::new(CONCURRENT_REPLIES)),
             progress: Mutex::default(),
             running: Arc::default(),
         }
-    }
-
-    pub(crate) fn handlers(&self) -> &Handlers {
-        &self.handlers
     }
 
     /// Progress with this token belongs to this call, until the guard is dropped.
@@ -100,6 +108,10 @@ impl Router {
             call.saw_execution();
         }
         let Some(session) = origin.session else { return };
+        if session.is_modern() {
+            // MCP 2026-07-28, transports, Streamable HTTP: a client must not send responses.
+            return;
+        }
         if method == "ping" {
             self.reply(session, result_bytes(id, &empty_object()));
             return;
@@ -150,9 +162,12 @@ impl Router {
                 self.cancel_handler(generation, params);
                 return;
             }
+            // The client's own business.
+            ACKNOWLEDGED => return,
             "notifications/tools/list_changed" => self.tools.forget(),
             _ => {}
         }
+        self.cache.changed(method, params);
         let Some(handler) = &self.handlers.notification else { return };
         let params = params.and_then(|params| serde_json::from_str(params.get()).ok()).unwrap_or(Value::Null);
         let notification = ServerNotification { method: method.to_owned(), params, generation };
@@ -160,6 +175,21 @@ impl Router {
         if called.is_err() {
             tracing::error!(target: "oncewire", method, "the notification handler panicked");
         }
+    }
+
+    /// What the server would have told of its lists may have been lost.
+    pub(crate) fn lists_may_have_changed(&self) {
+        self.tools.forget();
+        self.cache.clear();
+    }
+
+    /// Answers a request that the server put into a result, by the handler for it.
+    pub(crate) async fn ask(&self, method: &str, params: Option<&RawValue>) -> Result<Box<RawValue>, Unasked> {
+        let handler = self.handlers.of(method).ok_or(Unasked::NoHandler)?;
+        // The call that waits bounds the wait; the semaphore is never closed.
+        let _slot = self.handler_slots.acquire().await;
+        let params = params.and_then(|params| serde_json::from_str(params.get()).ok()).unwrap_or(Value::Null);
+        run(handler, params).await.map_err(Unasked::Failed)
     }
 
     fn progress(&self, params: Option<&RawValue>) {

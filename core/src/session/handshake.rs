@@ -1,4 +1,7 @@
 //! The handshake: `initialize`, then `notifications/initialized`, with two tries and patience for a server that is not up yet.
+//!
+//! Before it stands the question which era the server speaks, unless the host or an answer before has said it. The modern era needs no
+//! handshake: there the answer to that question is all.
 
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,11 +14,15 @@ use tokio_util::sync::CancellationToken;
 
 use super::Session;
 use crate::auth::TokenError;
-use crate::call::attempt::{Attempt, Ended, Patience};
+use crate::call::attempt::{Attempt, Ended, Patience, Request};
+use crate::config::Era;
+use crate::era::discover::{Discovery, discover};
+use crate::era::terms::{Introduction, Terms};
+use crate::era::{Lifecycle, MODERN_VERSION};
 use crate::outcome::Kind;
 use crate::policy::backoff::{Backoff, BackoffBounds, NEVER_SENT_MAX};
 use crate::results::{FromRaw, InitializeResult};
-use crate::rpc::message::{notification_bytes, request_bytes};
+use crate::rpc::message::notification_bytes;
 use crate::rpc::params::Params;
 use crate::rpc::router::Router;
 use crate::transport::answer::{Answer, Limits, Position};
@@ -36,8 +43,11 @@ pub(crate) struct Handshake {
     pub(crate) wire: Arc<Wire>,
     pub(crate) router: Arc<Router>,
     pub(crate) limits: Limits,
-    pub(crate) client_name: String,
-    pub(crate) client_version: String,
+    pub(crate) era: Era,
+    /// The era that the server was found to speak; recovery then costs no question.
+    pub(crate) verdict: Arc<Mutex<Option<Lifecycle>>>,
+    pub(crate) introduction: Introduction,
+    pub(crate) terms: Arc<Terms>,
     pub(crate) timeout: Duration,
     pub(crate) connect_patience: Duration,
     pub(crate) delete_timeout: Duration,
@@ -70,6 +80,7 @@ impl Handshake {
         let mut backoff = Backoff::new(self.backoff.capped(NEVER_SENT_MAX));
         let mut tries = 0;
         let mut refreshed = false;
+        let mut asked = false;
         loop {
             let failed = match timeout(self.timeout, self.once(generation)).await {
                 Ok(Ok(session)) => return Ok(session),
@@ -93,9 +104,18 @@ impl Handshake {
                     }
                     true
                 }
-                HandshakeNext::GiveUp | HandshakeNext::Proceed => true,
+                HandshakeNext::AskForTheEra if !asked && self.era != Era::Legacy => {
+                    asked = true;
+                    self.found(None);
+                    continue;
+                }
+                HandshakeNext::AskForTheEra | HandshakeNext::GiveUp | HandshakeNext::Proceed => true,
             };
             if give_up || self.closing().is_cancelled() {
+                // Whatever answers there now may be of another era. One that did not answer at all has changed nothing.
+                if !failed.failure.never_sent {
+                    self.found(None);
+                }
                 return Err(failed.failure);
             }
             tokio::select! {
@@ -118,17 +138,77 @@ impl Handshake {
         }
     }
 
+    fn found(&self, verdict: Option<Lifecycle>) {
+        *lock(&self.verdict) = verdict;
+    }
+
+    /// The era to begin with; `None` if the server has to be asked.
+    fn expected(&self) -> Option<Lifecycle> {
+        match self.era {
+            Era::Legacy => Some(Lifecycle::Legacy),
+            Era::Modern => Some(Lifecycle::Modern),
+            Era::Auto => *lock(&self.verdict),
+        }
+    }
+
     async fn once(&self, generation: u64) -> Result<Session, Failed> {
+        if self.expected() != Some(Lifecycle::Legacy)
+            && let Some(session) = self.discovered(generation).await?
+        {
+            return Ok(session);
+        }
         let session = self.initialize(generation).await?;
         // From here on the server holds a session: dropping ours ends it with a DELETE. A client that closes does so at once.
         tokio::select! {
             biased;
             () = self.closing().cancelled() => {
-                let conclusion = HandshakeConclusion { next: HandshakeNext::GiveUp, kind: Some(Kind::Closed) };
-                Err(failed(conclusion, crate::text::of_interruption(Kind::Closed).to_owned(), None))
+                Err(failed(gives_up(Kind::Closed), crate::text::of_interruption(Kind::Closed).to_owned(), None))
             }
             initialized = self.initialized(&session) => initialized.map(|()| session),
         }
+    }
+
+    /// Asks the server for its era, and is done if it is the modern one. `None` if it is the other, and the host leaves the choice.
+    async fn discovered(&self, generation: u64) -> Result<Option<Session>, Failed> {
+        let candidate = Arc::new(self.modern(generation, InitializeResult::from_raw(Box::default())));
+        match discover(&self.wire, &self.router, self.limits, &candidate).await {
+            Discovery::Modern(said) => {
+                self.found(Some(Lifecycle::Modern));
+                Ok(Some(self.modern(generation, said)))
+            }
+            Discovery::Legacy if self.era == Era::Auto => {
+                self.found(Some(Lifecycle::Legacy));
+                Ok(None)
+            }
+            Discovery::Legacy => {
+                let reason = format!("the server does not speak protocol version {MODERN_VERSION}");
+                Err(failed(gives_up(Kind::Protocol), reason, None))
+            }
+            Discovery::AskAgain => {
+                let conclusion = HandshakeConclusion { next: HandshakeNext::AskForTheEra, kind: Some(Kind::Protocol) };
+                let reason = format!("the server refuses protocol version {MODERN_VERSION}, which it says it speaks");
+                Err(failed(conclusion, reason, None))
+            }
+            Discovery::Neither(versions) => {
+                let spoken: String = versions.join(", ").chars().take(200).collect();
+                let reason = format!(
+                    "the server speaks protocol versions {spoken}, this client {MODERN_VERSION}, {}",
+                    VERSIONS.join(", ")
+                );
+                Err(failed(gives_up(Kind::Protocol), reason, None))
+            }
+            Discovery::Nothing { conclusion, ended, token } => Err(explain(conclusion, &ended, token)),
+            Discovery::Unready(unready) => Err(host_failed(&unready)),
+        }
+    }
+
+    /// The client's side of a connection of the modern era: there is nothing of it on the server.
+    fn modern(&self, generation: u64, said: InitializeResult) -> Session {
+        let mut session = self.session(generation, &http::HeaderMap::new());
+        session.version = Terms::version();
+        session.initialized = Arc::new(said);
+        session.terms = Some(Arc::clone(&self.terms));
+        session
     }
 
     async fn initialized(&self, session: &Session) -> Result<(), Failed> {
@@ -167,8 +247,8 @@ impl Handshake {
         let id = self.wire.ids.next();
         let params = json!({
             "protocolVersion": VERSIONS[0],
-            "capabilities": self.router.handlers().capabilities(),
-            "clientInfo": { "name": self.client_name, "version": self.client_version },
+            "capabilities": self.introduction.capabilities,
+            "clientInfo": self.introduction.client_info,
         });
         let params = Params::from_value("params", &params).unwrap_or_default();
         let probe = Probe::new();
@@ -190,10 +270,11 @@ impl Handshake {
             fresh_connection: false,
             patience: Patience::default(),
             on_head: Some(&on_head),
+            on_message: None,
         };
         let mut position = Position::default();
-        let body = request_bytes(id, "initialize", &params);
-        let (ended, token) = attempt.run(body, probe.clone(), &mut position).await;
+        let request = Request::new("initialize", params);
+        let (ended, token) = attempt.run(request, probe.clone(), &mut position).await;
         let Some(end) = ended.end(&position) else {
             return Err(match &ended {
                 Ended::Unready(unready) => host_failed(unready),
@@ -217,6 +298,7 @@ impl Handshake {
             id: headers::session_id(headers),
             version: HeaderValue::from_static(VERSIONS[0]),
             initialized: Arc::new(InitializeResult::from_raw(Box::default())),
+            terms: None,
             gone: CancellationToken::new(),
             retired: CancellationToken::new(),
             ended: AtomicBool::new(false),
@@ -246,8 +328,11 @@ fn adopt(mut session: Session, initialized: InitializeResult) -> Result<Session,
     // MCP 2025-11-25, lifecycle, version negotiation: the client should disconnect; dropping the session does.
     let spoken: String = initialized.protocol_version.chars().take(40).collect();
     let reason = format!("the server speaks protocol version {spoken:?}, this client {}", VERSIONS.join(", "));
-    let conclusion = HandshakeConclusion { next: HandshakeNext::GiveUp, kind: Some(Kind::Protocol) };
-    Err(failed(conclusion, reason, None))
+    Err(failed(gives_up(Kind::Protocol), reason, None))
+}
+
+fn gives_up(kind: Kind) -> HandshakeConclusion {
+    HandshakeConclusion { next: HandshakeNext::GiveUp, kind: Some(kind) }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -274,7 +359,7 @@ fn host_failed(unready: &Unready) -> Failed {
         Unready::Token(_) => Kind::Auth,
         Unready::Headers(_) => Kind::Config,
     };
-    failed(HandshakeConclusion { next: HandshakeNext::GiveUp, kind: Some(kind) }, unready.to_string(), None)
+    failed(gives_up(kind), unready.to_string(), None)
 }
 
 fn explain(conclusion: HandshakeConclusion, ended: &Ended, token: Option<u64>) -> Failed {

@@ -1,4 +1,4 @@
-//! The GET stream on which a server may speak unasked. It is optional, and what becomes of it says next to nothing about the session.
+//! The GET stream on which a server of the handshake era may speak unasked. It is optional, and what becomes of it says next to nothing about the session.
 //!
 //! Bound: after [`OPENS`] opens in a row that delivered no JSON-RPC message it is off for this session. The gaps between opens grow,
 //! with jitter; only a delivered message starts the count anew.
@@ -17,6 +17,7 @@ use crate::policy::decide::RESUME_WAIT_MAX;
 use crate::rpc::message::parse;
 use crate::rpc::router::{Origin, Router};
 use crate::sse::stream::{EventStream, Item};
+use crate::transport::answer::Limits;
 use crate::transport::classify::{self, ListenerConclusion};
 use crate::transport::exchange::WireResponse;
 use crate::transport::headers;
@@ -25,16 +26,18 @@ use crate::transport::wire::Wire;
 /// Opens in a row that may deliver no message.
 pub(crate) const OPENS: u32 = 8;
 /// The least time from the end of an open to the next; the bound of it doubles.
-const GAP_MIN: Duration = Duration::from_millis(500);
+pub(crate) const GAP_MIN: Duration = Duration::from_millis(500);
 /// The largest bound of the gap.
-const GAP_MAX: Duration = Duration::from_secs(30);
+pub(crate) const GAP_MAX: Duration = Duration::from_secs(30);
 
 /// Opens the stream again and again, within bounds.
 #[derive(Clone, Debug)]
 pub(crate) struct Listener {
     pub(crate) wire: Arc<Wire>,
     pub(crate) router: Arc<Router>,
-    pub(crate) max_event: usize,
+    pub(crate) limits: Limits,
+    /// The host wants to hear what the server says unasked.
+    pub(crate) unasked: bool,
 }
 
 /// How one open ended.
@@ -130,7 +133,7 @@ impl Listener {
     }
 
     async fn read(&self, session: &Weak<Session>, response: WireResponse, course: &mut Course) {
-        let mut events = EventStream::new(response.body, self.max_event);
+        let mut events = EventStream::new(response.body, self.limits.max_event);
         loop {
             let event = match events.next().await {
                 Item::Event(event) => event,

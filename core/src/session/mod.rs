@@ -1,11 +1,13 @@
 //! Sessions: one at a time, counted by generations, each ended exactly once.
 
 pub(crate) mod handshake;
+pub(crate) mod listen;
 pub(crate) mod listener;
 pub(crate) mod recovery;
 pub(crate) mod restore;
 pub(crate) mod sessions;
 pub mod state;
+pub(crate) mod subscriptions;
 pub(crate) mod verify;
 
 /// The locks of [`sessions::Sessions`]. Named here, so that `core/tests/interleavings` builds the same code on locks that it can schedule.
@@ -21,19 +23,28 @@ use http::HeaderValue;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
+use crate::call::attempt::Request;
+use crate::era::Lifecycle;
+use crate::era::terms::{Terms, routing_headers};
 use crate::results::InitializeResult;
+use crate::rpc::params::Params;
 use crate::transport::classify;
 use crate::transport::headers::SessionId;
 use crate::transport::wire::{Carried, Wire};
 
 /// One session with the server, from its `initialize` on. Shared by the client and by every request that uses it; when the last of
 /// them lets go, the session is ended with one DELETE, unless the server gave no id or declared it gone.
+///
+/// In the modern era there are no sessions on the wire. There this is the client's side alone: the generation, and the terms that
+/// every request states anew.
 #[derive(Debug)]
 pub(crate) struct Session {
     pub(crate) generation: u64,
     pub(crate) initialized: Arc<InitializeResult>,
     id: Option<SessionId>,
     version: HeaderValue,
+    /// In the modern era only.
+    terms: Option<Arc<Terms>>,
     gone: CancellationToken,
     /// The session is no longer the current one: its listener stops, and so do the handlers of what came on it.
     retired: CancellationToken,
@@ -44,7 +55,26 @@ pub(crate) struct Session {
 
 impl Session {
     pub(crate) fn carried(&self) -> Carried {
-        Carried { session: self.id.clone(), version: Some(self.version.clone()) }
+        Carried { session: self.id.clone(), version: Some(self.version.clone()), ..Carried::default() }
+    }
+
+    /// What a request carries outside of its body, and its params with what they have to say in this era.
+    pub(crate) fn dress(&self, request: Request<'_>) -> (Carried, Params) {
+        let Request { method, params, parameter_headers } = request;
+        let mut carried = self.carried();
+        let Some(terms) = &self.terms else { return (carried, params) };
+        carried.routing = routing_headers(method, &params);
+        carried.routing.extend(parameter_headers);
+        (carried, terms.complete(&params))
+    }
+
+    /// The era that it is of.
+    pub(crate) fn lifecycle(&self) -> Lifecycle {
+        if self.terms.is_some() { Lifecycle::Modern } else { Lifecycle::Legacy }
+    }
+
+    pub(crate) fn is_modern(&self) -> bool {
+        self.lifecycle() == Lifecycle::Modern
     }
 
     pub(crate) fn has_id(&self) -> bool {

@@ -65,9 +65,10 @@ impl Sessions {
                             shared.alive.push(Arc::downgrade(&session));
                             shared.current = Some(Arc::clone(&session));
                             shared.generation = generation;
-                            shared.last = Some(Arc::clone(&session.initialized));
+                            shared.last = Some((Arc::clone(&session.initialized), session.lifecycle()));
                             if generation > 1 {
                                 self.tools.forget();
+                                self.cache.clear();
                                 events.push(Event::of_generation(EventName::SessionReplaced, generation));
                             }
                             events.push(Event::of_generation(EventName::Ready, generation));
@@ -194,8 +195,13 @@ impl Sessions {
     /// The listener and what is to be restored start with the session; nobody waits for them.
     fn begin_session(self: &Arc<Self>, session: &Arc<Session>) {
         let background = &self.handshake.wire.background;
-        if let Some(listener) = &self.listener {
-            let listener = listener.clone();
+        let listener = self.listener.clone();
+        if session.is_modern() {
+            let (session, subscriptions) = (Arc::clone(session), Arc::clone(&self.subscriptions));
+            drop(background.spawn(async move { listener.subscribe(session, subscriptions).await }));
+            return;
+        }
+        if listener.unasked {
             let (sessions, session) = (Arc::downgrade(self), Arc::downgrade(session));
             drop(background.spawn(async move { listener.listen(&sessions, &session).await }));
         }

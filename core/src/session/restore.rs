@@ -9,10 +9,9 @@ use tokio::time::timeout;
 use super::Session;
 use super::handshake::Handshake;
 use super::sessions::Restorable;
-use crate::call::attempt::{Attempt, Ended, Patience};
+use crate::call::attempt::{Attempt, Ended, Patience, Request};
 use crate::event::{Event, EventName};
 use crate::method::Method;
-use crate::rpc::message::request_bytes;
 use crate::rpc::params::Params;
 use crate::transport::answer::{Answer, Position};
 use crate::transport::probe::Probe;
@@ -70,10 +69,11 @@ async fn request(
         fresh_connection: false,
         patience: Patience::default(),
         on_head: None,
+        on_message: None,
     };
     let params = Params::from_value("params", params).unwrap_or_default();
-    let body = request_bytes(id, method.as_str(), &params);
-    let (ended, _) = attempt.run(body, Probe::new(), &mut Position::default()).await;
+    let request = Request::new(method.as_str(), params);
+    let (ended, _) = attempt.run(request, Probe::new(), &mut Position::default()).await;
     match ended {
         Ended::Head { answer: Answer::Result(_), .. } => None,
         ended => Some(crate::text::of_end(&ended, None)),

@@ -15,7 +15,10 @@ use super::handshake::{FlightFailure, Handshake};
 use super::listener::Listener;
 use super::locks::{Mutex, MutexGuard};
 use super::state::{Input, Machine, State};
+use super::subscriptions::Subscriptions;
+use crate::cache::ResultCache;
 use crate::config::Recovery;
+use crate::era::Lifecycle;
 use crate::policy::backoff::Backoff;
 use crate::policy::decide::SessionStanding;
 use crate::results::InitializeResult;
@@ -51,21 +54,23 @@ pub(crate) struct Restorable {
 #[derive(Debug)]
 pub(crate) struct Sessions {
     pub(crate) handshake: Handshake,
-    pub(super) listener: Option<Listener>,
+    pub(super) listener: Listener,
+    pub(super) subscriptions: Arc<Subscriptions>,
     pub(super) tools: Arc<ToolHints>,
+    pub(super) cache: Arc<ResultCache>,
     pub(super) shared: Mutex<Shared>,
     /// Held over a step and the queueing of its events, so that events come in the order of the steps.
     pub(super) order: Mutex<()>,
     pub(super) changed: watch::Sender<u64>,
-    restorable: Mutex<Restorable>,
+    restorable: Arc<std::sync::Mutex<Restorable>>,
 }
 
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) machine: Machine,
     pub(super) current: Option<Arc<Session>>,
-    /// What the server said of itself, last.
-    pub(super) last: Option<Arc<InitializeResult>>,
+    /// What the server said of itself, last, and the era in which it said it.
+    pub(super) last: Option<(Arc<InitializeResult>, Lifecycle)>,
     /// The last generation that there was.
     pub(super) generation: u64,
     /// The last generation that was told to be lost: each is told once.
@@ -86,15 +91,19 @@ pub(super) struct Shared {
 impl Sessions {
     pub(crate) fn new(
         handshake: Handshake,
-        listener: Option<Listener>,
+        listener: Listener,
+        restorable: Arc<std::sync::Mutex<Restorable>>,
         tools: Arc<ToolHints>,
+        cache: Arc<ResultCache>,
         recovery: Recovery,
     ) -> Self {
         let gaps = Backoff::new(handshake.backoff.capped(FLIGHT_GAP_MAX));
         Self {
             handshake,
             listener,
+            subscriptions: Arc::new(Subscriptions::new(Arc::clone(&restorable))),
             tools,
+            cache,
             shared: Mutex::new(Shared {
                 machine: Machine::new(recovery),
                 current: None,
@@ -110,7 +119,7 @@ impl Sessions {
             }),
             order: Mutex::default(),
             changed: watch::channel(0).0,
-            restorable: Mutex::default(),
+            restorable,
         }
     }
 
@@ -118,7 +127,7 @@ impl Sessions {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn restorable(&self) -> MutexGuard<'_, Restorable> {
+    pub(crate) fn restorable(&self) -> std::sync::MutexGuard<'_, Restorable> {
         self.restorable.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -131,9 +140,18 @@ impl Sessions {
         self.shared().generation
     }
 
-    /// What the server said of itself in its last answer to `initialize`.
+    /// What the server said of itself in its last answer to `initialize`, or to `server/discover`.
     pub(crate) fn last(&self) -> Option<Arc<InitializeResult>> {
-        self.shared().last.clone()
+        self.shared().last.as_ref().map(|(said, _)| Arc::clone(said))
+    }
+
+    /// The era of the current session, or of the last one.
+    pub(crate) fn lifecycle(&self) -> Option<Lifecycle> {
+        self.shared().last.as_ref().map(|(_, lifecycle)| *lifecycle)
+    }
+
+    pub(crate) fn subscriptions(&self) -> &Subscriptions {
+        &self.subscriptions
     }
 
     /// A session to send on; waits for a handshake or a verification that is needed or under way.

@@ -1,4 +1,4 @@
-//! Is a suspect session alive? One ping on it says so.
+//! Is a suspect session alive? One ping on it says so; in the modern era, one `server/discover`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,9 +6,8 @@ use std::time::Duration;
 use tokio::time::timeout;
 
 use super::Session;
-use crate::call::attempt::{Attempt, Patience};
-use crate::era::Lifecycle;
-use crate::rpc::message::request_bytes;
+use crate::call::attempt::{Attempt, Patience, Request};
+use crate::era::discover::{Discovery, discover};
 use crate::rpc::params::Params;
 use crate::rpc::router::Router;
 use crate::transport::answer::{Limits, Position};
@@ -25,6 +24,9 @@ pub(crate) async fn verify(
     session: &Arc<Session>,
     patience: Duration,
 ) -> bool {
+    if session.is_modern() {
+        return still_modern(wire, router, limits, session, patience).await;
+    }
     let verifying = async {
         let (class, token) = ping(wire, router, limits, session).await?;
         // A token that has expired looks like a lost session to a server that sends no challenge.
@@ -43,6 +45,23 @@ pub(crate) async fn verify(
     !matches!(class, Some(Class::SessionRejected | Class::SessionSuspect))
 }
 
+/// Does the server still speak our version? Only a verdict against it counts, and one that contradicts itself is asked for again.
+async fn still_modern(
+    wire: &Wire,
+    router: &Router,
+    limits: Limits,
+    session: &Arc<Session>,
+    patience: Duration,
+) -> bool {
+    let asking = async {
+        match discover(wire, router, limits, session).await {
+            Discovery::AskAgain => discover(wire, router, limits, session).await,
+            discovery => discovery,
+        }
+    };
+    !matches!(timeout(patience, asking).await, Ok(Discovery::Legacy | Discovery::Neither(_)))
+}
+
 async fn ping(wire: &Wire, router: &Router, limits: Limits, session: &Arc<Session>) -> Option<(Class, Option<u64>)> {
     let id = wire.ids.next();
     let probe = Probe::new();
@@ -57,11 +76,13 @@ async fn ping(wire: &Wire, router: &Router, limits: Limits, session: &Arc<Sessio
         fresh_connection: false,
         patience: Patience::default(),
         on_head: None,
+        on_message: None,
     };
-    let (ended, token) = attempt.run(request_bytes(id, "ping", &Params::none()), probe.clone(), &mut position).await;
+    let (ended, token) = attempt.run(Request::new("ping", Params::none()), probe.clone(), &mut position).await;
     let end = ended.end(&position)?;
     let carried_session = session.has_id();
-    let evidence = Evidence { carried_session, lifecycle: Lifecycle::Legacy, body_taken: probe.body_taken(), end };
+    let lifecycle = session.lifecycle();
+    let evidence = Evidence { carried_session, lifecycle, body_taken: probe.body_taken(), end };
     let Conclusion { class, .. } = classify::call(&evidence);
     Some((class, token))
 }

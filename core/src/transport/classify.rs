@@ -1,11 +1,12 @@
 //! What a failure proves. One pure function for each kind of exchange; the only place that reads a status code or an I/O error to
 //! conclude anything.
 //!
-//! [`call`] judges an attempt of a call, [`handshake`] the two steps of the handshake, [`listener`] and [`resume`] the GET streams,
-//! [`delete`] the end of a session, [`redirect`] a redirect before any of them. Here stand the words that they share.
+//! [`call`] judges an attempt of a call, [`handshake`] the two steps of the handshake, [`probe`] the question which era a server speaks,
+//! [`listener`], [`listen`] and [`resume`] the streams that a server may speak on unasked, [`delete`] the end of a session, [`redirect`] a redirect before any of them. Here stand the words that they share.
 
 mod call;
 mod handshake;
+mod probe;
 mod redirect;
 mod streams;
 mod wording;
@@ -15,8 +16,9 @@ mod tests;
 
 pub use call::call;
 pub use handshake::handshake;
+pub use probe::probe;
 pub use redirect::redirect;
-pub use streams::{accepted_notification, delete, is_success, listener, resume};
+pub use streams::{accepted_notification, delete, is_success, listen, listener, resume};
 
 use http::{HeaderMap, StatusCode};
 use url::Url;
@@ -124,6 +126,9 @@ pub enum Class {
     RefusedStream,
     /// The server refused the request.
     Rejected,
+    /// Modern era: the server refused the version, or says that headers and body differ. An answer, and no proof: a handler can
+    /// raise the same.
+    TermsRefused,
     /// The stream ended after an event id: reading on may give the answer.
     Resumable,
     /// It may have run.
@@ -185,8 +190,32 @@ pub enum HandshakeNext {
     TryAgain,
     /// The token was refused: refresh it once and repeat.
     Refresh,
+    /// `initialize` was refused for its version: the server may speak the modern era by now.
+    AskForTheEra,
     /// It failed for good: repeating the same is no use.
     GiveUp,
+}
+
+/// What the answer to `server/discover` says of the server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EraVerdict {
+    /// It speaks the modern era; which versions, the result says.
+    Discovered,
+    /// It does not speak our version; which ones it does, the data of the error says.
+    OtherVersions,
+    /// It speaks the handshake era, if anything.
+    Legacy,
+    /// Nothing; this is what to do about it.
+    None(HandshakeConclusion),
+}
+
+/// What the end of a `subscriptions/listen` stream says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ListenConclusion {
+    /// The server offers none, or not this.
+    NotOffered,
+    /// It ended, in whatever way: issue it anew after a growing gap.
+    IssueAgain,
 }
 
 /// What the GET stream's head, end or failure says.

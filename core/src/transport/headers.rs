@@ -95,6 +95,8 @@ pub(crate) struct Standing {
     pub(crate) session: Option<SessionId>,
     /// The negotiated version; `None` on `initialize`.
     pub(crate) version: Option<HeaderValue>,
+    /// What a request of the modern era says of itself outside of its body.
+    pub(crate) routing: HeaderMap,
 }
 
 impl Standing {
@@ -102,6 +104,9 @@ impl Standing {
     pub(crate) fn post(&self) -> HeaderMap {
         let mut headers = self.with_accept(JSON_OR_EVENT_STREAM);
         headers.insert(CONTENT_TYPE, JSON);
+        for (name, value) in &self.routing {
+            headers.insert(name, value.clone());
+        }
         headers
     }
 
@@ -244,6 +249,7 @@ mod tests {
             authorization: Some(bearer("s3cret").unwrap()),
             session: session_id(&one("mcp-session-id", "abc")),
             version: Some(HeaderValue::from_static("2025-11-25")),
+            ..Standing::default()
         };
         let post = standing.post();
         assert_eq!(post["accept"], "application/json, text/event-stream");

@@ -55,6 +55,8 @@ impl fmt::Debug for Wire {
 pub(crate) struct Carried {
     pub(crate) session: Option<SessionId>,
     pub(crate) version: Option<HeaderValue>,
+    /// What a request of the modern era says of itself outside of its body.
+    pub(crate) routing: HeaderMap,
 }
 
 /// A request that has its headers and only needs to be sent.
@@ -162,6 +164,7 @@ impl Wire {
             authorization: token.map(|token| token.header),
             session: carried.session,
             version: carried.version,
+            routing: carried.routing,
         };
         Ok((standing, serial))
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use oncewire::transport::exchange::Cause;
 use oncewire::transport::scripted::{Arrival, Reply, Scripted, Server};
-use oncewire::{Client, ClientBuilder, Error, Event, EventName, Failure};
+use oncewire::{Client, ClientBuilder, Era, Error, Event, EventName, Failure};
 use serde_json::Value;
 use tokio::sync::watch;
 
@@ -23,7 +23,7 @@ pub(crate) fn milliseconds(count: u64) -> Duration {
 
 /// A client of this exchange that does not listen; nothing is sent yet.
 pub(crate) fn builder(exchange: &Arc<Scripted>) -> ClientBuilder {
-    Client::builder("http://server.test/mcp").exchange(Arc::clone(exchange) as _).listen(false)
+    Client::builder("http://server.test/mcp").exchange(Arc::clone(exchange) as _).era(Era::Legacy).listen(false)
 }
 
 pub(crate) async fn connect(exchange: &Arc<Scripted>) -> Client {

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use oncewire::transport::scripted::{Entry, Execution, GivenSession};
-use oncewire::{Call, Client, ClientBuilder, Error, EventName};
+use oncewire::{Call, Client, ClientBuilder, Era, Error, EventName};
 use serde_json::Value;
 use serde_json::json;
 use tokio::task::JoinHandle;
@@ -188,6 +188,7 @@ async fn course(script: &Script) -> Result<Course, String> {
 fn builder(script: &Script) -> ClientBuilder {
     let client = &script.client;
     let builder = Client::builder("http://server.test/mcp")
+        .era(Era::Legacy)
         .listen(client.listen)
         .recovery(match client.recovery {
             Recovery::Auto => oncewire::Recovery::Auto,

@@ -64,6 +64,6 @@ fn is_proven(class: Class) -> bool {
         | Class::RateLimited
         | Class::RefusedStream
         | Class::Rejected => true,
-        Class::SessionSuspect | Class::Resumable | Class::Ambiguous | Class::Answered => false,
+        Class::TermsRefused | Class::SessionSuspect | Class::Resumable | Class::Ambiguous | Class::Answered => false,
     }
 }

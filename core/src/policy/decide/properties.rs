@@ -13,7 +13,7 @@ use crate::config::{Recovery, Resend, TrustAnnotations};
 use crate::method::Repeatability;
 use crate::transport::classify::Class;
 
-const CLASSES: [Class; 11] = [
+const CLASSES: [Class; 12] = [
     Class::NeverSent { transient: true },
     Class::NeverSent { transient: false },
     Class::SessionRejected,
@@ -22,11 +22,12 @@ const CLASSES: [Class; 11] = [
     Class::RateLimited,
     Class::RefusedStream,
     Class::Rejected,
+    Class::TermsRefused,
     Class::Resumable,
     Class::Ambiguous,
     Class::Answered,
 ];
-const UNPROVEN: [Class; 3] = [Class::SessionSuspect, Class::Resumable, Class::Ambiguous];
+const UNPROVEN: [Class; 4] = [Class::TermsRefused, Class::SessionSuspect, Class::Resumable, Class::Ambiguous];
 const HINTS: [Hints; 6] = [
     Hints::Unknown,
     Hints::Unavailable,
@@ -45,13 +46,14 @@ fn any_wait() -> impl Strategy<Value = Option<Duration>> {
 }
 
 fn any_counts() -> impl Strategy<Value = Counts> {
-    (0..4_u32, 0..4_u32, 0..4_u32, 0..3_u32, 0..3_u32, 0..5_u32, 0..5_u32).prop_map(
+    (0..4_u32, 0..4_u32, 0..4_u32, 0..3_u32, 0..3_u32, 0..3_u32, 0..5_u32, 0..5_u32).prop_map(
         |(
             ambiguous_resends,
             session_losses,
             recoveries,
             refreshes,
             refused_streams,
+            terms_refusals,
             rate_limit_waits,
             empty_resumes,
         )| {
@@ -61,6 +63,7 @@ fn any_counts() -> impl Strategy<Value = Counts> {
                 recoveries,
                 refreshes,
                 refused_streams,
+                terms_refusals,
                 rate_limit_waits,
                 resumes: empty_resumes,
                 empty_resumes,
@@ -266,6 +269,7 @@ impl Call {
                         Charge::Ambiguous => counts.ambiguous_resends += 1,
                         Charge::Refresh => counts.refreshes += 1,
                         Charge::RefusedStream => counts.refused_streams += 1,
+                        Charge::Terms => counts.terms_refusals += 1,
                         Charge::RateLimit => counts.rate_limit_waits += 1,
                     }
                     let class = self.choose(&CLASSES);

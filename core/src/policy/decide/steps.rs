@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::leave::{Leave, leave};
 use super::{
     AMBIGUOUS_RESENDS, Charge, Decision, EMPTY_RESUMES, RATE_LIMIT_WAITS, RECOVERIES, REFRESHES, REFUSED_STREAMS,
-    RESUME_WAIT_MAX, SESSION_LOSSES, SessionStanding, Situation, TokenStanding, Wait,
+    RESUME_WAIT_MAX, SESSION_LOSSES, SessionStanding, Situation, TERMS_REFUSALS, TokenStanding, Wait,
 };
 use crate::config::Recovery;
 use crate::transport::classify::Class;
@@ -32,6 +32,11 @@ pub fn decide(situation: &Situation) -> Decision {
             resend(situation, Wait::None, Charge::RefusedStream)
         }
         Class::RefusedStream => Decision::Surface,
+        // An answer all the same: only a call that may run twice is sent once more.
+        Class::TermsRefused if situation.counts.terms_refusals < TERMS_REFUSALS => {
+            resend(situation, Wait::None, Charge::Terms)
+        }
+        Class::TermsRefused => Decision::Surface,
         Class::Resumable => resumable(situation),
     }
 }

@@ -5,6 +5,7 @@
 
 use http::{HeaderMap, StatusCode};
 
+use super::probe::{HEADER_MISMATCH, UNSUPPORTED_VERSION};
 use super::{AnswerId, BodyEnd, Class, Conclusion, End, Evidence, wording};
 use crate::era::Lifecycle;
 use crate::outcome::{Execution, Kind, Proof};
@@ -88,6 +89,9 @@ fn after_head(
             };
         }
     }
+    if let Some(conclusion) = other_era(status, body, ours, lifecycle) {
+        return conclusion;
+    }
     // 5. Not applied (RFC 9110, section 15.5.2); turned away (RFC 6585, section 4).
     if status == StatusCode::UNAUTHORIZED {
         return not_executed(Class::Unauthorized, Kind::Auth, Proof::Unauthorized);
@@ -113,6 +117,36 @@ fn after_head(
         _ if !status.is_success() => ambiguous(kind_of_status(status)),
         BodyEnd::Stopped { .. } => ambiguous(Kind::StreamEnded),
         _ => ambiguous(Kind::Protocol),
+    }
+}
+
+/// The answers of a server that speaks the other era by now, or another version of this one.
+fn other_era(status: StatusCode, body: BodyEnd<'_>, ours: bool, lifecycle: Lifecycle) -> Option<Conclusion> {
+    let code = if let BodyEnd::Error { code, well_formed: true, .. } = body { Some(code) } else { None };
+    match (lifecycle, code) {
+        // It was upgraded: whether to the modern era alone, verifying the session will tell.
+        (Lifecycle::Legacy, Some(UNSUPPORTED_VERSION)) => {
+            Some(Conclusion { class: Class::SessionSuspect, ..answered_with_error() })
+        }
+        // Official servers choose the status by the code alone, also for an error that a tool raised after its effect.
+        (Lifecycle::Modern, Some(UNSUPPORTED_VERSION | HEADER_MISMATCH)) => {
+            Some(Conclusion { class: Class::TermsRefused, ..answered_with_error() })
+        }
+        // It was rolled back: servers of the handshake era say before anything else that there is no session, or that they do not know
+        // the version. As with a lost session, only the explicit text counts, and never with our id.
+        (Lifecycle::Modern, _) if status == StatusCode::BAD_REQUEST && !ours && body_wants_a_handshake(body) => {
+            Some(not_executed(Class::SessionRejected, Kind::SessionLost, Proof::SessionRejected))
+        }
+        _ => None,
+    }
+}
+
+/// Does the body say explicitly that there has to be a handshake first?
+fn body_wants_a_handshake(body: BodyEnd<'_>) -> bool {
+    match body {
+        BodyEnd::Error { message, .. } => wording::says_a_handshake_is_missing(message),
+        BodyEnd::NoAnswer { excerpt } => wording::says_a_handshake_is_missing(excerpt),
+        BodyEnd::Result | BodyEnd::Stopped { .. } | BodyEnd::TooLarge => false,
     }
 }
 

@@ -3,6 +3,7 @@
 //! Nothing here is terminal that may pass: while a server is being replaced, a proxy answers 404 or 502 to everything for a moment,
 //! `initialize` included. Repeating `initialize` executes nothing.
 
+use super::probe::UNSUPPORTED_VERSION;
 use super::{AnswerId, BodyEnd, End, HandshakeConclusion, HandshakeNext, HandshakeStep, call, is_success};
 use crate::outcome::Kind;
 use crate::transport::exchange::Cause;
@@ -12,10 +13,7 @@ use http::StatusCode;
 #[must_use]
 pub fn handshake(step: HandshakeStep, body_taken: bool, end: End<'_>) -> HandshakeConclusion {
     match end {
-        End::NoHead(cause) => no_head(cause, body_taken),
-        // Only a time-out leaves somebody who wants the session.
-        End::Interrupted { kind: Kind::Timeout, .. } => failed(HandshakeNext::TryAgain, Kind::Timeout),
-        End::Interrupted { kind, .. } => failed(HandshakeNext::GiveUp, kind),
+        End::NoHead(_) | End::Interrupted { .. } => without_head(body_taken, end),
         End::Head { status, body, .. } => {
             let accepted = match step {
                 HandshakeStep::Initialize => matches!(body, BodyEnd::Result),
@@ -27,6 +25,17 @@ pub fn handshake(step: HandshakeStep, body_taken: bool, end: End<'_>) -> Handsha
                 refused(status, body)
             }
         }
+    }
+}
+
+/// What to do where no head arrived, or where the wait for one was ended.
+pub(super) fn without_head(body_taken: bool, end: End<'_>) -> HandshakeConclusion {
+    match end {
+        End::NoHead(cause) => no_head(cause, body_taken),
+        // Only a time-out leaves somebody who wants the session.
+        End::Interrupted { kind: Kind::Timeout, .. } => failed(HandshakeNext::TryAgain, Kind::Timeout),
+        End::Interrupted { kind, .. } => failed(HandshakeNext::GiveUp, kind),
+        End::Head { .. } => failed(HandshakeNext::TryAgain, Kind::Protocol),
     }
 }
 
@@ -48,6 +57,8 @@ fn refused(status: StatusCode, body: BodyEnd<'_>) -> HandshakeConclusion {
         _ => {}
     }
     match body {
+        // It was upgraded since: only the modern era has this code.
+        BodyEnd::Error { code: UNSUPPORTED_VERSION, .. } => failed(HandshakeNext::AskForTheEra, Kind::Rpc),
         // The server itself has said no.
         BodyEnd::Error { id: AnswerId::Ours, .. } => failed(HandshakeNext::GiveUp, Kind::Rpc),
         // The next answer would be as large.

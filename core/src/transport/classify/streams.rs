@@ -2,7 +2,7 @@
 
 use http::{HeaderMap, StatusCode};
 
-use super::{ListenerConclusion, ResumeConclusion};
+use super::{BodyEnd, End, ListenConclusion, ListenerConclusion, ResumeConclusion};
 use crate::transport::exchange::Cause;
 use crate::transport::headers;
 
@@ -16,6 +16,32 @@ pub fn listener(head: Result<(StatusCode, &HeaderMap), Cause>) -> ListenerConclu
         Err(Cause::Refused) => ListenerConclusion::Suspect,
         Ok(_) | Err(_) => ListenerConclusion::OpenAgain,
     }
+}
+
+/// What the end of a `subscriptions/listen` stream says: the modern era's stream on which a server may speak unasked. Like the GET
+/// stream it says nothing of the calls beside it.
+#[must_use]
+pub fn listen(end: End<'_>) -> ListenConclusion {
+    match end {
+        // An error with a 5xx or a 429 is trouble of the moment; any other is a no to the request itself.
+        End::Head { status, body: BodyEnd::Error { .. }, .. } if status.is_success() || is_refused(status) => {
+            ListenConclusion::NotOffered
+        }
+        End::Head { status, .. } if is_refused(status) => ListenConclusion::NotOffered,
+        End::Head { .. } | End::NoHead(_) | End::Interrupted { .. } => ListenConclusion::IssueAgain,
+    }
+}
+
+fn is_refused(status: StatusCode) -> bool {
+    status.is_client_error()
+        && !matches!(
+            status,
+            StatusCode::UNAUTHORIZED
+                | StatusCode::REQUEST_TIMEOUT
+                | StatusCode::CONFLICT
+                | StatusCode::TOO_EARLY
+                | StatusCode::TOO_MANY_REQUESTS
+        )
 }
 
 /// What the answer to a resuming GET says.

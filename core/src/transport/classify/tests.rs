@@ -1,5 +1,6 @@
 //! Tables: a row for each line of the list, for each failure that a client can see, and for each answer that real servers give.
 
+mod eras;
 mod failures;
 mod handshake;
 mod lines;
@@ -75,7 +76,7 @@ fn assert_is_consistent(conclusion: Conclusion) {
         Class::RefusedStream => (Execution::NotExecuted, Some(Proof::RefusedStream)),
         Class::Rejected => (Execution::NotExecuted, Some(Proof::Rejected)),
         Class::Resumable | Class::Ambiguous => (Execution::MayHaveExecuted, None),
-        Class::Answered => (Execution::Answered, None),
+        Class::Answered | Class::TermsRefused => (Execution::Answered, None),
         Class::SessionSuspect => {
             assert_ne!(execution, Execution::NotExecuted, "{conclusion:?}");
             (execution, None)

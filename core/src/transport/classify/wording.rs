@@ -27,6 +27,23 @@ const GONE: [&str; 10] = [
 /// Says it if it stands after "session " in the same line.
 const GONE_AFTER_SESSION: [&str; 4] = ["expired", "unknown", "terminated", "not initialized"];
 
+/// What servers of the handshake era answer to a request that does not belong to a session, or whose version they do not know.
+const HANDSHAKE_MISSING: [&str; 7] = [
+    "header is required",
+    "session id is required",
+    "missing session id",
+    "no valid session id",
+    "server not initialized",
+    "session not initialized",
+    "unsupported protocol version",
+];
+
+/// Does a text say that there has to be a handshake first, or that the version is not spoken?
+pub(super) fn says_a_handshake_is_missing(text: &str) -> bool {
+    let text = text.to_ascii_lowercase();
+    HANDSHAKE_MISSING.iter().any(|phrase| text.contains(phrase))
+}
+
 /// Does the message of a JSON-RPC error say that the session is gone?
 pub(super) fn error_says_session_is_gone(code: i64, message: &str) -> bool {
     !NEVER_CODES.contains(&code) && says_session_is_gone(message)

@@ -42,8 +42,8 @@ fn a_head_proves_what_its_status_says() {
     let rows = [
         ("400 legacy: missing session", NoSession, 400, foreign(-32600, "Missing session ID"), Answered),
         ("400 parse error", NoSession, 400, foreign(-32700, "Parse error"), Answered),
-        ("400 modern: version", Modern, 400, ours(-32022, "Unsupported protocol version"), Answered),
-        ("400 modern: headers", Modern, 400, ours(-32020, "header mismatch"), Answered),
+        ("400 modern: version", Modern, 400, ours(-32022, "Unsupported protocol version"), TermsRefused),
+        ("400 modern: headers", Modern, 400, ours(-32020, "header mismatch"), TermsRefused),
         ("400 modern: parameters", Modern, 400, ours(-32602, "Invalid params"), Answered),
         ("401", Session, 401, text("Unauthorized"), Unauthorized),
         ("403", Session, 403, text("Forbidden"), Rejected),

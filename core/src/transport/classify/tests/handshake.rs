@@ -75,7 +75,6 @@ fn what_may_pass_is_tried_again() {
 fn a_refusal_that_would_come_again_ends_it() {
     for (name, code, body, kind) in [
         ("the server's own error", 200, ours(-32602, "no"), Kind::Rpc),
-        ("modern only", 400, ours(-32022, "Unsupported protocol version"), Kind::Rpc),
         ("no such method", 404, ours(-32601, "Method not found"), Kind::Rpc),
         ("forbidden", 403, text("no"), Kind::Auth),
         ("forbidden, with our id", 403, ours(-32000, "no"), Kind::Auth),

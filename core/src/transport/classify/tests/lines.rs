@@ -67,7 +67,7 @@ fn line_3_400_with_the_explicit_wording_rejects_the_session() {
         ("the header is missing", Session, 400, false, foreign(-32600, "Missing session ID"), Answered, rpc),
         ("the same as text", Session, 400, false, text("Bad Request: Session ID is required"), Rejected, http),
         ("a parse error", Session, 400, false, foreign(-32700, GONE), Answered, rpc),
-        ("a version error", Session, 400, false, foreign(-32022, "session expired"), Answered, rpc),
+        ("a version error", Session, 400, false, foreign(-32022, "session expired"), SessionSuspect, rpc),
         ("cut: nothing was said", Session, 400, false, CUT, Rejected, http),
         ("without a session id", NoSession, 400, false, text(GONE), Rejected, http),
         ("nor with an error", NoSession, 400, false, foreign(-32000, GONE), Answered, rpc),

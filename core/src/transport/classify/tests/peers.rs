@@ -211,7 +211,7 @@ fn false_friends_say_nothing_of_a_session() {
             Session,
             400,
             r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32022,"message":"Unsupported protocol version"}}"#,
-            Answered,
+            SessionSuspect,
             Kind::Rpc,
         ),
         (

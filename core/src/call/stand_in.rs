@@ -1,0 +1,95 @@
+//! What takes the place of requests that the modern era does not have: `ping`, `logging/setLevel`, `resources/subscribe` and
+//! `resources/unsubscribe` (MCP 2026-07-28, changelog).
+
+use std::sync::Arc;
+
+use http::HeaderMap;
+use serde_json::value::RawValue;
+
+use super::drive::Driver;
+use super::verdict::{self, Circumstances};
+use super::{Answered, hints};
+use crate::era::discover::DISCOVER;
+use crate::error::Error;
+use crate::method::Method;
+use crate::outcome::{Kind, Phase};
+use crate::session::Session;
+use crate::session::subscriptions::Acknowledgement;
+
+/// What is to be done for a call on this session.
+pub(super) enum StandIn {
+    /// Send it.
+    Send,
+    /// It is done without a request of its own.
+    Done(Answered),
+    /// The session is no longer the current one.
+    Moved,
+}
+
+impl Driver {
+    /// Does what the call wants without a request of its own, where the era has none for it.
+    pub(super) async fn stand_in(&self, session: &Arc<Session>) -> Result<StandIn, Error> {
+        if !session.is_modern() || self.spec.method.is_raw() {
+            return Ok(StandIn::Send);
+        }
+        let method = &self.spec.method;
+        if *method == Method::CALL_TOOL {
+            hints::have_looked_up(&self.core, session).await;
+        }
+        // The level goes along in every request from now on.
+        if *method == Method::SET_LOG_LEVEL {
+            return Ok(StandIn::Done(nothing(session)));
+        }
+        let subscribes = *method == Method::SUBSCRIBE;
+        if !subscribes && *method != Method::UNSUBSCRIBE {
+            return Ok(StandIn::Send);
+        }
+        if let Some(uri) = self.spec.name.clone().filter(|_| subscribes) {
+            self.core.sessions.restorable().subscriptions.insert(uri);
+        }
+        let acknowledged = self.core.sessions.subscriptions().renew(session.generation);
+        tokio::select! {
+            acknowledgement = acknowledged => match acknowledgement {
+                // Nobody has to agree to it that something is no longer wanted.
+                Acknowledgement::Given | Acknowledgement::Refused if !subscribes => Ok(StandIn::Done(nothing(session))),
+                Acknowledgement::Given => Ok(StandIn::Done(nothing(session))),
+                Acknowledgement::Refused => {
+                    if let Some(uri) = &self.spec.name {
+                        self.core.sessions.restorable().subscriptions.remove(uri);
+                    }
+                    let reason = "the server offers no subscriptions".to_owned();
+                    let circumstances = Circumstances { reason, ..Circumstances::default() };
+                    Err(verdict::failed(&self.record, Kind::Protocol, Phase::Queued, circumstances))
+                }
+            },
+            () = session.retired().cancelled() => Ok(StandIn::Moved),
+        }
+    }
+
+    /// The method on the wire. Instead of a ping the server is asked what it is.
+    pub(super) fn method_on(&self, session: &Session) -> String {
+        let method = &self.spec.method;
+        let pings = session.is_modern() && *method == Method::PING && !method.is_raw();
+        if pings { DISCOVER.to_owned() } else { method.to_string() }
+    }
+
+    /// The headers that the server wants to see for the arguments of this tool.
+    pub(super) fn parameter_headers(&self, session: &Session) -> HeaderMap {
+        let spec = &self.spec;
+        match &spec.name {
+            Some(tool) if session.is_modern() && spec.method == Method::CALL_TOOL => {
+                self.core.tools.parameter_headers(session.generation, tool, spec.params.get("arguments"))
+            }
+            _ => HeaderMap::new(),
+        }
+    }
+}
+
+fn nothing(session: &Session) -> Answered {
+    Answered {
+        raw: RawValue::from_string("{}".to_owned()).unwrap_or_default(),
+        generation: session.generation,
+        lifecycle: session.lifecycle(),
+        legs: 1,
+    }
+}

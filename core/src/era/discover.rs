@@ -1,0 +1,107 @@
+//! `server/discover`: what the server is, what it offers and which versions it speaks (MCP 2026-07-28, server, discovery). It probes the
+//! era, it verifies a connection that is in doubt, and it answers a ping. It executes nothing.
+
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::MODERN_VERSION;
+use crate::call::attempt::{Attempt, Ended, Patience, Request};
+use crate::results::InitializeResult;
+use crate::rpc::params::Params;
+use crate::rpc::router::Router;
+use crate::session::Session;
+use crate::session::handshake::VERSIONS;
+use crate::transport::answer::{Answer, Limits, Position};
+use crate::transport::classify::{self, EraVerdict, HandshakeConclusion};
+use crate::transport::probe::Probe;
+use crate::transport::wire::{Unready, Wire};
+
+/// The method, on the wire.
+pub(crate) const DISCOVER: &str = "server/discover";
+
+/// What was found.
+pub(crate) enum Discovery {
+    /// The server speaks our version of the modern era; this is what it said.
+    Modern(InitializeResult),
+    /// It speaks the handshake era, if anything.
+    Legacy,
+    /// It refused our version, and says that it speaks it: to be asked once more.
+    AskAgain,
+    /// It speaks neither; these it does.
+    Neither(Vec<String>),
+    /// Nothing; this is what to do about it.
+    Nothing { conclusion: HandshakeConclusion, ended: Ended, token: Option<u64> },
+    /// The host gave no token or no headers.
+    Unready(Unready),
+}
+
+/// One attempt, on these terms.
+pub(crate) async fn discover(wire: &Wire, router: &Router, limits: Limits, session: &Arc<Session>) -> Discovery {
+    let attempt = Attempt {
+        wire,
+        router,
+        limits,
+        session: Some(session),
+        call: None,
+        id: wire.ids.next(),
+        fresh_connection: false,
+        patience: Patience::default(),
+        on_head: None,
+        on_message: None,
+    };
+    let probe = Probe::new();
+    let mut position = Position::default();
+    let request = Request::new(DISCOVER, Params::none());
+    let (ended, token) = attempt.run(request, probe.clone(), &mut position).await;
+    let verdict = match (&ended, ended.end(&position)) {
+        (_, Some(end)) => classify::probe(probe.body_taken(), end),
+        // Nothing was tried.
+        (_, None) => match ended {
+            Ended::Unready(unready) => return Discovery::Unready(unready),
+            _ => EraVerdict::Legacy,
+        },
+    };
+    match (verdict, ended) {
+        (EraVerdict::None(conclusion), ended) => Discovery::Nothing { conclusion, ended, token },
+        (EraVerdict::Legacy, _) => Discovery::Legacy,
+        (EraVerdict::Discovered, Ended::Head { answer: Answer::Result(raw), .. }) => of_result(raw),
+        (EraVerdict::OtherVersions, Ended::Head { answer: Answer::Error { error, .. }, .. }) => {
+            of_versions(supported(error.data.as_deref()), || Discovery::AskAgain)
+        }
+        (EraVerdict::Discovered | EraVerdict::OtherVersions, _) => Discovery::Legacy,
+    }
+}
+
+fn of_result(raw: Box<RawValue>) -> Discovery {
+    #[derive(Deserialize)]
+    struct Versions {
+        #[serde(rename = "supportedVersions", default)]
+        supported: Vec<String>,
+    }
+    let versions = serde_json::from_str(raw.get()).map_or_else(|_| Vec::new(), |Versions { supported }| supported);
+    of_versions(versions, || Discovery::Modern(InitializeResult::of_discovery(raw)))
+}
+
+/// The versions that an UnsupportedProtocolVersionError names.
+fn supported(data: Option<&RawValue>) -> Vec<String> {
+    #[derive(Deserialize)]
+    struct Versions {
+        #[serde(default)]
+        supported: Vec<String>,
+    }
+    data.and_then(|data| serde_json::from_str(data.get()).ok())
+        .map_or_else(Vec::new, |Versions { supported }| supported)
+}
+
+fn of_versions(versions: Vec<String>, ours: impl FnOnce() -> Discovery) -> Discovery {
+    if versions.iter().any(|version| version == MODERN_VERSION) {
+        ours()
+    } else if versions.is_empty() || versions.iter().any(|version| VERSIONS.contains(&version.as_str())) {
+        // A server that names none has not said which era it is of; `initialize` finds out.
+        Discovery::Legacy
+    } else {
+        Discovery::Neither(versions)
+    }
+}

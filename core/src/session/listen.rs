@@ -1,0 +1,175 @@
+//! The stream of `subscriptions/listen`, on which a server of the modern era may speak unasked (MCP 2026-07-28, basic, subscriptions). The
+//! GET stream of the handshake era is in `listener.rs`; its bounds are those of this one.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use serde_json::{Value, json};
+use tokio::sync::watch;
+use tokio::time::sleep;
+
+use super::Session;
+use super::listener::{GAP_MAX, GAP_MIN, Listener, OPENS};
+use super::subscriptions::{Acknowledgement, Subscriptions};
+use crate::call::attempt::{Attempt, Patience, Request};
+use crate::event::{Event, EventName};
+use crate::policy::backoff::{Backoff, BackoffBounds};
+use crate::rpc::message::Message;
+use crate::rpc::params::Params;
+use crate::transport::answer::Position;
+use crate::transport::classify::{self, ListenConclusion};
+use crate::transport::probe::Probe;
+
+/// The method, on the wire.
+const LISTEN: &str = "subscriptions/listen";
+/// The first message of the stream: it says what the server will tell.
+pub(crate) const ACKNOWLEDGED: &str = "notifications/subscriptions/acknowledged";
+
+/// How one stream ended.
+enum Stream {
+    /// Somebody wants another filter.
+    Changed,
+    /// It may be issued again. Did it deliver anything but its beginning?
+    Ended { spoke: bool },
+    /// For good.
+    Off,
+}
+
+impl Listener {
+    /// Listens until the session is no longer the current one. A stream that is lost is issued anew, within bounds; one that is off begins
+    /// again when somebody subscribes.
+    pub(crate) async fn subscribe(&self, session: Arc<Session>, subscriptions: Arc<Subscriptions>) {
+        let generation = session.generation;
+        let mut changes = subscriptions.changes();
+        let mut on = false;
+        let listening = async {
+            loop {
+                let reason = self.issue_again_and_again(&session, &subscriptions, &mut changes, &mut on).await;
+                subscriptions.hear(generation, *changes.borrow(), Acknowledgement::Refused);
+                self.wire.events.emit(Event::of_generation(EventName::ListenerOff, generation).because(reason));
+                on = false;
+                if changes.changed().await.is_err() {
+                    break;
+                }
+            }
+        };
+        tokio::select! {
+            biased;
+            () = session.retired().cancelled() => {}
+            () = listening => {}
+        }
+        if on {
+            let reason = "the session is no longer the current one";
+            self.wire.events.emit(Event::of_generation(EventName::ListenerOff, generation).because(reason));
+        }
+    }
+
+    /// Why it is off.
+    async fn issue_again_and_again(
+        &self,
+        session: &Arc<Session>,
+        subscriptions: &Subscriptions,
+        changes: &mut watch::Receiver<u64>,
+        on: &mut bool,
+    ) -> &'static str {
+        let mut gaps = Backoff::new(BackoffBounds::new(GAP_MIN, GAP_MAX).unwrap_or_default());
+        let mut silent = 0;
+        let mut issued = false;
+        loop {
+            let change = *changes.borrow_and_update();
+            let Some(filter) = subscriptions.filter(&session.initialized.capabilities, self.unasked) else {
+                // Nothing is wanted, and so nothing can be refused.
+                subscriptions.hear(session.generation, change, Acknowledgement::Given);
+                if changes.changed().await.is_err() {
+                    return "the client is gone";
+                }
+                continue;
+            };
+            if issued {
+                // What changed in between was told to nobody.
+                self.router.lists_may_have_changed();
+            }
+            issued = true;
+            let acknowledged = || {
+                subscriptions.hear(session.generation, change, Acknowledgement::Given);
+                if !std::mem::replace(on, true) {
+                    self.wire.events.emit(Event::of_generation(EventName::ListenerOn, session.generation));
+                }
+            };
+            match self.issue(session, filter, changes, acknowledged).await {
+                Stream::Changed => {
+                    silent = 0;
+                    continue;
+                }
+                Stream::Off => return "the server offers none",
+                Stream::Ended { spoke: true } => {
+                    silent = 0;
+                    gaps.reset();
+                }
+                Stream::Ended { spoke: false } => silent += 1,
+            }
+            if silent >= OPENS {
+                return "it was opened too often without a message";
+            }
+            tokio::select! {
+                () = sleep(GAP_MIN + gaps.next_delay()) => {}
+                // Who subscribes does not wait for a gap.
+                _ = changes.changed() => {}
+            }
+        }
+    }
+
+    async fn issue(
+        &self,
+        session: &Arc<Session>,
+        filter: Value,
+        changes: &mut watch::Receiver<u64>,
+        mut acknowledged: impl FnMut() + Send,
+    ) -> Stream {
+        let spoke = AtomicBool::new(false);
+        let (tell, mut told) = watch::channel(false);
+        let on_message = |message: &Message| match message {
+            Message::Notification { method, .. } if method == ACKNOWLEDGED => {
+                tell.send_replace(true);
+            }
+            Message::Notification { .. } => spoke.store(true, Ordering::Relaxed),
+            _ => {}
+        };
+        let attempt = Attempt {
+            wire: &self.wire,
+            router: &self.router,
+            limits: self.limits,
+            session: Some(session),
+            call: None,
+            id: self.wire.ids.next(),
+            fresh_connection: false,
+            patience: Patience::default(),
+            on_head: None,
+            on_message: Some(&on_message),
+        };
+        let params = Params::from_value("params", &json!({ "notifications": filter })).unwrap_or_default();
+        let probe = Probe::new();
+        let mut position = Position::default();
+        let ended = {
+            let running = attempt.run(Request::new(LISTEN, params), probe, &mut position);
+            tokio::pin!(running);
+            loop {
+                tokio::select! {
+                    biased;
+                    told = told.changed() => {
+                        if told.is_ok() {
+                            acknowledged();
+                        }
+                    }
+                    _ = changes.changed() => return Stream::Changed,
+                    (ended, _) = &mut running => break ended,
+                }
+            }
+        };
+        match ended.end(&position).map(classify::listen) {
+            Some(ListenConclusion::NotOffered) => Stream::Off,
+            // Without a token or headers of the host it is tried again like anything else.
+            Some(ListenConclusion::IssueAgain) | None => Stream::Ended { spoke: spoke.load(Ordering::Relaxed) },
+        }
+    }
+}

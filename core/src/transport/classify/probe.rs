@@ -1,0 +1,52 @@
+//! What the answer to the era probe, `server/discover`, says of the server.
+//!
+//! Only an answer that a server of the other era would give is a verdict. What says nothing of the era (a token that is refused, a
+//! gateway without a server, silence) is a failure like any other of a handshake: a server is never taken for an older one because
+//! something stood in the way (MCP 2026-07-28, basic, versioning, "Backward compatibility").
+
+use http::StatusCode;
+
+use super::{BodyEnd, End, EraVerdict, HandshakeConclusion, HandshakeNext, call, handshake, is_success};
+use crate::outcome::Kind;
+
+/// The version of the request is not spoken (MCP 2026-07-28, schema, UnsupportedProtocolVersionError).
+pub(super) const UNSUPPORTED_VERSION: i64 = -32022;
+/// Headers and body of the request differ (MCP 2026-07-28, schema, HeaderMismatchError).
+pub(super) const HEADER_MISMATCH: i64 = -32020;
+/// The request lacks a capability of the client (MCP 2026-07-28, schema, MissingRequiredClientCapabilityError).
+const MISSING_CAPABILITY: i64 = -32021;
+
+/// What the answer to `server/discover` says. `body_taken` is the body probe of the request.
+#[must_use]
+pub fn probe(body_taken: bool, end: End<'_>) -> EraVerdict {
+    let End::Head { status, body, .. } = end else { return EraVerdict::None(handshake::without_head(body_taken, end)) };
+    if let BodyEnd::Result = body {
+        return EraVerdict::Discovered;
+    }
+    match body {
+        BodyEnd::Error { code: UNSUPPORTED_VERSION, .. } => return EraVerdict::OtherVersions,
+        // Codes of the modern era: it is spoken, and something is wrong all the same.
+        BodyEnd::Error { code: HEADER_MISMATCH | MISSING_CAPABILITY, .. } => {
+            return none(HandshakeNext::GiveUp, Kind::Rpc);
+        }
+        _ => {}
+    }
+    let kind = call::kind_of_status(status);
+    match (kind, body) {
+        (Kind::Auth, _) if status == StatusCode::UNAUTHORIZED => none(HandshakeNext::Refresh, kind),
+        (Kind::Auth | Kind::Redirect, _) => none(HandshakeNext::GiveUp, kind),
+        (Kind::RateLimited | Kind::Gateway, _) => none(HandshakeNext::TryAgain, kind),
+        (_, BodyEnd::TooLarge) => none(HandshakeNext::GiveUp, Kind::TooLarge),
+        // Cut off: what the server was about to say is not known.
+        (_, BodyEnd::Stopped { orderly: false, .. }) => none(HandshakeNext::TryAgain, Kind::ConnectionClosed),
+        // A proxy on the way wants to be logged in to.
+        _ if status == StatusCode::PROXY_AUTHENTICATION_REQUIRED => none(HandshakeNext::GiveUp, Kind::Auth),
+        // A server that does not know the method, and says so in whatever way: an error, a page, nothing at all.
+        _ if status.is_client_error() || is_success(status) => EraVerdict::Legacy,
+        _ => none(HandshakeNext::TryAgain, kind),
+    }
+}
+
+fn none(next: HandshakeNext, kind: Kind) -> EraVerdict {
+    EraVerdict::None(HandshakeConclusion { next, kind: Some(kind) })
+}
