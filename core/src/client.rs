@@ -28,8 +28,10 @@ use crate::rpc::params::Params;
 use crate::rpc::router::Router;
 use crate::session::handshake::Handshake;
 use crate::session::listener::Listener;
+use crate::session::restore::SharedRestorable;
 use crate::session::sessions::{NoSession, Sessions};
 use crate::session::state::State;
+use crate::session::subscriptions::Subscriptions;
 use crate::settings::{Parts, Settings};
 use crate::tools::ToolHints;
 use crate::transport::wire::Wire;
@@ -118,13 +120,14 @@ impl Client {
             &settings.extensions,
         );
         let router = Arc::new(Router::new(Arc::clone(&wire), handlers, Arc::clone(&tools), Arc::clone(&cache)));
+        let restorable = SharedRestorable::default();
         let listener = Listener {
             wire: Arc::clone(&wire),
             router: Arc::clone(&router),
             limits: settings.limits,
             unasked: settings.listen,
+            subscriptions: Arc::new(Subscriptions::new(Arc::clone(&restorable))),
         };
-        let restorable = Arc::default();
         let handshake = Handshake {
             wire: Arc::clone(&wire),
             router: Arc::clone(&router),
@@ -138,9 +141,7 @@ impl Client {
             delete_timeout: settings.close_timeout,
             backoff: settings.backoff,
         };
-        let sessions =
-            Sessions::new(handshake, listener, restorable, Arc::clone(&tools), Arc::clone(&cache), settings.recovery);
-        let sessions = Arc::new(sessions);
+        let sessions = Arc::new(Sessions::new(handshake, listener, restorable, settings.recovery));
         let budget = Budget::new(settings.budget);
         let core = Core {
             settings,

@@ -1,7 +1,7 @@
 //! What every request of the modern era carries, since there is no handshake that could have said it once (MCP 2026-07-28, basic,
 //! "Request metadata"; transports, Streamable HTTP, "Standard headers").
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::PoisonError;
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::value::RawValue;
@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use super::MODERN_VERSION;
 use super::parameter_headers::encode;
 use crate::rpc::params::{Params, raw_string};
-use crate::session::sessions::Restorable;
+use crate::session::restore::SharedRestorable;
 
 const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 const NAME: HeaderName = HeaderName::from_static("mcp-name");
@@ -48,11 +48,11 @@ pub(crate) struct Terms {
     client_info: Box<RawValue>,
     capabilities: Box<RawValue>,
     /// Holds the log level that the caller set.
-    restorable: Arc<Mutex<Restorable>>,
+    restorable: SharedRestorable,
 }
 
 impl Terms {
-    pub(crate) fn new(introduction: &Introduction, restorable: Arc<Mutex<Restorable>>) -> Self {
+    pub(crate) fn new(introduction: &Introduction, restorable: SharedRestorable) -> Self {
         let raw = |value: &Value| serde_json::value::to_raw_value(value).unwrap_or_default();
         Self { client_info: raw(&introduction.client_info), capabilities: raw(&introduction.capabilities), restorable }
     }
@@ -104,6 +104,8 @@ fn name_member(method: &str) -> Option<&'static str> {
 mod tests {
     use test_case::test_case;
 
+    use std::sync::Arc;
+
     use super::*;
 
     fn params(value: &Value) -> Params {
@@ -125,7 +127,7 @@ mod tests {
 
     #[test]
     fn the_metadata_is_complete_and_the_callers_stays() {
-        let restorable = Arc::new(Mutex::new(Restorable::default()));
+        let restorable = SharedRestorable::default();
         let extensions = json!({ "org.example/x": { "a": 1 } });
         let introduction = Introduction::new("host", "1", Map::new(), extensions.as_object().unwrap());
         let terms = Terms::new(&introduction, Arc::clone(&restorable));

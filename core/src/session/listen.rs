@@ -10,7 +10,7 @@ use tokio::time::sleep;
 
 use super::Session;
 use super::listener::{GAP_MAX, GAP_MIN, Listener, OPENS};
-use super::subscriptions::{Acknowledgement, Subscriptions};
+use super::subscriptions::Acknowledgement;
 use crate::call::attempt::{Attempt, Patience, Request};
 use crate::event::{Event, EventName};
 use crate::policy::backoff::{Backoff, BackoffBounds};
@@ -38,13 +38,14 @@ enum Stream {
 impl Listener {
     /// Listens until the session is no longer the current one. A stream that is lost is issued anew, within bounds; one that is off begins
     /// again when somebody subscribes.
-    pub(crate) async fn subscribe(&self, session: Arc<Session>, subscriptions: Arc<Subscriptions>) {
+    pub(super) async fn subscribe(&self, session: Arc<Session>) {
+        let subscriptions = &self.subscriptions;
         let generation = session.generation;
         let mut changes = subscriptions.changes();
         let mut on = false;
         let listening = async {
             loop {
-                let reason = self.issue_again_and_again(&session, &subscriptions, &mut changes, &mut on).await;
+                let reason = self.issue_again_and_again(&session, &mut changes, &mut on).await;
                 subscriptions.hear(generation, *changes.borrow(), Acknowledgement::Refused);
                 self.wire.events.emit(Event::of_generation(EventName::ListenerOff, generation).because(reason));
                 on = false;
@@ -68,10 +69,10 @@ impl Listener {
     async fn issue_again_and_again(
         &self,
         session: &Arc<Session>,
-        subscriptions: &Subscriptions,
         changes: &mut watch::Receiver<u64>,
         on: &mut bool,
     ) -> &'static str {
+        let subscriptions = &self.subscriptions;
         let mut gaps = Backoff::new(BackoffBounds::new(GAP_MIN, GAP_MAX).unwrap_or_default());
         let mut silent = 0;
         let mut issued = false;

@@ -11,6 +11,7 @@ use tokio::time::sleep;
 
 use super::Session;
 use super::sessions::Sessions;
+use super::subscriptions::Subscriptions;
 use crate::event::{Event, EventName};
 use crate::policy::backoff::{Backoff, BackoffBounds};
 use crate::policy::decide::RESUME_WAIT_MAX;
@@ -38,6 +39,8 @@ pub(crate) struct Listener {
     pub(crate) limits: Limits,
     /// The host wants to hear what the server says unasked.
     pub(crate) unasked: bool,
+    /// What it is to be told in the modern era.
+    pub(crate) subscriptions: Arc<Subscriptions>,
 }
 
 /// How one open ended.
@@ -57,7 +60,25 @@ struct Course {
     on: bool,
 }
 
+impl Sessions {
+    pub(crate) fn subscriptions(&self) -> &Subscriptions {
+        &self.listener.subscriptions
+    }
+}
+
 impl Listener {
+    /// Begins to listen on a new session, by the stream of its era; nobody waits for it.
+    pub(super) fn begin(&self, sessions: &Arc<Sessions>, session: &Arc<Session>) {
+        let listener = self.clone();
+        if session.is_modern() {
+            let session = Arc::clone(session);
+            drop(self.wire.background.spawn(async move { listener.subscribe(session).await }));
+        } else if self.unasked {
+            let (sessions, session) = (Arc::downgrade(sessions), Arc::downgrade(session));
+            drop(self.wire.background.spawn(async move { listener.listen(&sessions, &session).await }));
+        }
+    }
+
     /// Listens on this session until it is retired, or the bound is reached. Holds neither the session nor the client while it waits.
     pub(crate) async fn listen(&self, sessions: &Weak<Sessions>, session: &Weak<Session>) {
         let known = session.upgrade().map(|session| (session.generation, session.retired().clone()));

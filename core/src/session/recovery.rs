@@ -67,8 +67,7 @@ impl Sessions {
                             shared.generation = generation;
                             shared.last = Some((Arc::clone(&session.initialized), session.lifecycle()));
                             if generation > 1 {
-                                self.tools.forget();
-                                self.cache.clear();
+                                self.handshake.router.lists_may_have_changed();
                                 events.push(Event::of_generation(EventName::SessionReplaced, generation));
                             }
                             events.push(Event::of_generation(EventName::Ready, generation));
@@ -194,17 +193,7 @@ impl Sessions {
 
     /// The listener and what is to be restored start with the session; nobody waits for them.
     fn begin_session(self: &Arc<Self>, session: &Arc<Session>) {
-        let background = &self.handshake.wire.background;
-        let listener = self.listener.clone();
-        if session.is_modern() {
-            let (session, subscriptions) = (Arc::clone(session), Arc::clone(&self.subscriptions));
-            drop(background.spawn(async move { listener.subscribe(session, subscriptions).await }));
-            return;
-        }
-        if listener.unasked {
-            let (sessions, session) = (Arc::downgrade(self), Arc::downgrade(session));
-            drop(background.spawn(async move { listener.listen(&sessions, &session).await }));
-        }
+        self.listener.begin(self, session);
         if session.generation > 1 {
             let restorable = self.restorable().clone();
             restore::restore(&self.handshake, session, restorable);

@@ -1,14 +1,15 @@
 //! What a new session gets back from the one before: the log level and the subscriptions, in parallel, one attempt each. Nobody waits
 //! for it; what fails is an event.
 
-use std::sync::Arc;
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::json;
 use tokio::time::timeout;
 
 use super::Session;
 use super::handshake::Handshake;
-use super::sessions::Restorable;
+use super::sessions::Sessions;
 use crate::call::attempt::{Attempt, Ended, Patience, Request};
 use crate::event::{Event, EventName};
 use crate::method::Method;
@@ -16,8 +17,27 @@ use crate::rpc::params::Params;
 use crate::transport::answer::{Answer, Position};
 use crate::transport::probe::Probe;
 
-/// Starts one task for each thing to be restored.
+/// What the next session gets back from the one before.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Restorable {
+    pub(crate) log_level: Option<String>,
+    pub(crate) subscriptions: BTreeSet<String>,
+}
+
+/// What the sessions keep, and the requests of the modern era read.
+pub(crate) type SharedRestorable = Arc<Mutex<Restorable>>;
+
+impl Sessions {
+    pub(crate) fn restorable(&self) -> MutexGuard<'_, Restorable> {
+        self.restorable.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Starts one task for each thing to be restored. In the modern era nothing is: every request says it anew.
 pub(crate) fn restore(handshake: &Handshake, session: &Arc<Session>, restorable: Restorable) {
+    if session.is_modern() {
+        return;
+    }
     if let Some(level) = restorable.log_level {
         spawn(handshake, session, Method::SET_LOG_LEVEL, json!({ "level": level }), None);
     }

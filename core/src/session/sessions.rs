@@ -2,7 +2,6 @@
 //!
 //! The state machine decides; `recovery.rs` carries out its actions. Waiters watch a counter and look again at every change.
 
-use std::collections::BTreeSet;
 use std::sync::{Arc, PoisonError, Weak};
 use std::time::Duration;
 
@@ -14,15 +13,13 @@ use super::Session;
 use super::handshake::{FlightFailure, Handshake};
 use super::listener::Listener;
 use super::locks::{Mutex, MutexGuard};
+use super::restore::SharedRestorable;
 use super::state::{Input, Machine, State};
-use super::subscriptions::Subscriptions;
-use crate::cache::ResultCache;
 use crate::config::Recovery;
 use crate::era::Lifecycle;
 use crate::policy::backoff::Backoff;
 use crate::policy::decide::SessionStanding;
 use crate::results::InitializeResult;
-use crate::tools::ToolHints;
 
 /// The longest wait before a flight that follows a failed one.
 const FLIGHT_GAP_MAX: Duration = Duration::from_secs(2);
@@ -43,26 +40,16 @@ pub(crate) enum NoSession {
     },
 }
 
-/// What the next session gets back from the one before.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Restorable {
-    pub(crate) log_level: Option<String>,
-    pub(crate) subscriptions: BTreeSet<String>,
-}
-
 /// The sessions of one client.
 #[derive(Debug)]
 pub(crate) struct Sessions {
     pub(crate) handshake: Handshake,
     pub(super) listener: Listener,
-    pub(super) subscriptions: Arc<Subscriptions>,
-    pub(super) tools: Arc<ToolHints>,
-    pub(super) cache: Arc<ResultCache>,
     pub(super) shared: Mutex<Shared>,
     /// Held over a step and the queueing of its events, so that events come in the order of the steps.
     pub(super) order: Mutex<()>,
     pub(super) changed: watch::Sender<u64>,
-    restorable: Arc<std::sync::Mutex<Restorable>>,
+    pub(super) restorable: SharedRestorable,
 }
 
 #[derive(Debug)]
@@ -92,18 +79,13 @@ impl Sessions {
     pub(crate) fn new(
         handshake: Handshake,
         listener: Listener,
-        restorable: Arc<std::sync::Mutex<Restorable>>,
-        tools: Arc<ToolHints>,
-        cache: Arc<ResultCache>,
+        restorable: SharedRestorable,
         recovery: Recovery,
     ) -> Self {
         let gaps = Backoff::new(handshake.backoff.capped(FLIGHT_GAP_MAX));
         Self {
             handshake,
             listener,
-            subscriptions: Arc::new(Subscriptions::new(Arc::clone(&restorable))),
-            tools,
-            cache,
             shared: Mutex::new(Shared {
                 machine: Machine::new(recovery),
                 current: None,
@@ -127,10 +109,6 @@ impl Sessions {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn restorable(&self) -> std::sync::MutexGuard<'_, Restorable> {
-        self.restorable.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     pub(crate) fn state(&self) -> State {
         self.shared().machine.state()
     }
@@ -148,10 +126,6 @@ impl Sessions {
     /// The era of the current session, or of the last one.
     pub(crate) fn lifecycle(&self) -> Option<Lifecycle> {
         self.shared().last.as_ref().map(|(_, lifecycle)| *lifecycle)
-    }
-
-    pub(crate) fn subscriptions(&self) -> &Subscriptions {
-        &self.subscriptions
     }
 
     /// A session to send on; waits for a handshake or a verification that is needed or under way.

@@ -3,12 +3,12 @@
 //! The stream of `subscriptions/listen` has one filter from its beginning to its end. To change it, the stream is issued anew; whoever
 //! changes it waits until the server has acknowledged a filter that is no older than the change.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::PoisonError;
 
 use serde_json::{Map, Value};
 use tokio::sync::watch;
 
-use super::sessions::Restorable;
+use super::restore::SharedRestorable;
 
 /// What the server said of the filter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,14 +30,14 @@ struct Heard {
 /// The wishes of a client's subscribers.
 #[derive(Debug)]
 pub(crate) struct Subscriptions {
-    restorable: Arc<Mutex<Restorable>>,
+    restorable: SharedRestorable,
     /// Counts the changes of the filter.
     changes: watch::Sender<u64>,
     heard: watch::Sender<Heard>,
 }
 
 impl Subscriptions {
-    pub(crate) fn new(restorable: Arc<Mutex<Restorable>>) -> Self {
+    pub(crate) fn new(restorable: SharedRestorable) -> Self {
         Self { restorable, changes: watch::Sender::new(0), heard: watch::Sender::new(Heard::default()) }
     }
 
@@ -91,11 +91,13 @@ impl Subscriptions {
 mod tests {
     use serde_json::json;
 
+    use std::sync::Arc;
+
     use super::*;
 
     #[test]
     fn the_filter_holds_what_is_offered_and_what_was_asked_for() {
-        let restorable = Arc::new(Mutex::new(Restorable::default()));
+        let restorable = SharedRestorable::default();
         let subscriptions = Subscriptions::new(Arc::clone(&restorable));
         let capabilities =
             json!({ "tools": { "listChanged": true }, "prompts": { "listChanged": false }, "resources": {} });

@@ -18,13 +18,8 @@ pub(crate) mod results {
     pub(crate) struct InitializeResult;
 }
 
-pub(crate) mod tools {
-    #[derive(Debug, Default)]
-    pub(crate) struct ToolHints;
-
-    impl ToolHints {
-        pub(crate) fn forget(&self) {}
-    }
+pub(crate) mod era {
+    pub(crate) use oncewire::Lifecycle;
 }
 
 pub(crate) mod policy {

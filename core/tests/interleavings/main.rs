@@ -22,4 +22,4 @@ mod schedules;
 mod session;
 
 // The names under which the included files know the rest of the library.
-use around::{config, event, outcome, policy, results, tools};
+use around::{config, era, event, outcome, policy, results};

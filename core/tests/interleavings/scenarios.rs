@@ -18,9 +18,9 @@ use crate::record::Record;
 use crate::schedules::explore;
 use crate::session::Session;
 use crate::session::handshake::{Flights, Handshake, Limits, Script, Spawner, Wire};
+use crate::session::listener::Listener;
 use crate::session::sessions::{NoSession, Sessions};
 use crate::session::state::State;
-use crate::tools::ToolHints;
 
 type Acquired = Result<Arc<Session>, NoSession>;
 
@@ -42,7 +42,7 @@ fn client(recovery: Recovery, script: Script, record: Record) -> (Arc<Sessions>,
         timeout: Duration::ZERO,
         backoff: BackoffBounds,
     };
-    (Arc::new(Sessions::new(handshake, None, Arc::new(ToolHints), recovery)), record)
+    (Arc::new(Sessions::new(handshake, Listener, Arc::default(), recovery)), record)
 }
 
 /// A caller that wants a session; with which task it was.

@@ -14,6 +14,7 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
+use crate::era::Lifecycle;
 use crate::record::Record;
 use crate::results::InitializeResult;
 
@@ -40,6 +41,10 @@ impl Session {
             retired: CancellationToken::new(),
             record: Arc::clone(record),
         }
+    }
+
+    fn lifecycle(&self) -> Lifecycle {
+        Lifecycle::Legacy
     }
 
     fn declare_gone(&self) {
@@ -99,6 +104,10 @@ pub(crate) mod handshake {
         pub(crate) flight_gate: Option<CancellationToken>,
         /// Pings wait for this, if it is there.
         pub(crate) ping_gate: Option<CancellationToken>,
+    }
+
+    impl Script {
+        pub(crate) fn lists_may_have_changed(&self) {}
     }
 
     #[derive(Debug)]
@@ -186,8 +195,8 @@ pub(crate) mod handshake {
     }
 }
 
-mod listener {
-    use std::sync::Weak;
+pub(crate) mod listener {
+    use std::sync::Arc;
 
     use super::Session;
     use super::sessions::Sessions;
@@ -197,7 +206,7 @@ mod listener {
     pub(crate) struct Listener;
 
     impl Listener {
-        pub(crate) async fn listen(&self, _sessions: &Weak<Sessions>, _session: &Weak<Session>) {}
+        pub(super) fn begin(&self, _sessions: &Arc<Sessions>, _session: &Arc<Session>) {}
     }
 }
 
@@ -206,10 +215,21 @@ mod restore {
 
     use super::Session;
     use super::handshake::Handshake;
-    use super::sessions::Restorable;
+    use super::sessions::Sessions;
+
+    #[derive(Clone, Debug, Default)]
+    pub(crate) struct Restorable;
+
+    pub(crate) type SharedRestorable = Arc<Restorable>;
+
+    impl Sessions {
+        pub(super) fn restorable(&self) -> SharedRestorable {
+            Arc::clone(&self.restorable)
+        }
+    }
 
     /// Nobody waits for it.
-    pub(super) fn restore(_handshake: &Handshake, _session: &Arc<Session>, _restorable: Restorable) {}
+    pub(super) fn restore(_handshake: &Handshake, _session: &Arc<Session>, _restorable: SharedRestorable) {}
 }
 
 mod verify {
