@@ -78,7 +78,7 @@ pub(crate) fn swift(root: &Path, arguments: &[&str], packages: &Path, scratch: &
 }
 
 /// A command that goes on to be one inside the toolchain.
-fn in_toolchain(root: &Path) -> Result<Command> {
+pub(crate) fn in_toolchain(root: &Path) -> Result<Command> {
     let mut command = Command::new(if cfg!(target_os = "linux") { "sh" } else { "env" });
     if cfg!(target_os = "linux") {
         command.arg(root.join("bindings-swift/scripts/in-toolchain.sh"));
@@ -176,6 +176,7 @@ fn cargo(root: &Path, arguments: &[impl AsRef<std::ffi::OsStr>]) -> Result<()> {
 }
 
 fn succeed(command: &mut Command) -> Result<()> {
+    workspace::forget_our_crate(command);
     let status = command.status().with_context(|| format!("cannot start {:?}", command.get_program()))?;
     if !status.success() {
         bail!("{command:?}: {status}");

@@ -2,6 +2,7 @@
 
 use std::env;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use anyhow::{Context as _, Result};
 
@@ -18,6 +19,17 @@ pub(crate) fn target() -> Result<PathBuf> {
         // A relative one is relative to where cargo was started; from there on, so are we.
         Some(folder) => std::path::absolute(PathBuf::from(folder)).context("CARGO_TARGET_DIR is not a usable path"),
         None => Ok(root()?.join("target")),
+    }
+}
+
+/// Cargo tells a program that it runs which crate it is of. A cargo that is started in turn must not hear that: build scripts read the same
+/// variables, and would run again, and all that depends on them would be built again, each time.
+pub(crate) fn forget_our_crate(command: &mut Command) {
+    for (name, _) in env::vars_os() {
+        let text = name.to_string_lossy();
+        if text.starts_with("CARGO_MANIFEST_") || text.starts_with("CARGO_PKG_") {
+            command.env_remove(name);
+        }
     }
 }
 

@@ -125,14 +125,16 @@ async fn runs(program: impl AsRef<OsStr>, arguments: &[&str]) -> bool {
     command.status().await.is_ok_and(|status| status.success())
 }
 
-/// Runs an installer to its end; what it says is shown only if it fails.
-async fn finish(command: &mut Command) -> Result<()> {
+/// Runs a program that installs or builds to its end; what it says is shown only if it fails.
+pub(crate) async fn finish(command: &mut Command) -> Result<()> {
     let program = command.as_std().get_program().to_owned();
+    workspace::forget_our_crate(command.as_std_mut());
     let output = command.stdin(Stdio::null()).kill_on_drop(true).output().await;
     let output = output.with_context(|| format!("cannot start {}", program.display()))?;
     if !output.status.success() {
-        let said = String::from_utf8_lossy(&output.stderr);
-        bail!("{} ended with {}:\n{}", program.display(), output.status, said.trim_end());
+        // Some compilers complain on standard output.
+        let (said, complained) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        bail!("{} ended with {}:\n{said}{}", program.display(), output.status, complained.trim_end());
     }
     Ok(())
 }

@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use super::tally::{Tally, read_summaries};
+use crate::workspace;
 
 /// A runner to start.
 #[derive(Debug)]
@@ -90,6 +91,7 @@ fn in_words(command: &Command) -> String {
 /// Runs a command to its end, with its output passed on; gives back the lines.
 fn pass_through(mut command: Command) -> Result<(Vec<String>, ExitStatus), String> {
     let program = in_words(&command);
+    workspace::forget_our_crate(&mut command);
     let spawned = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
     let mut child = spawned.map_err(|error| format!("cannot start {program}: {error}"))?;
     let lines = Arc::new(Mutex::new(Vec::new()));
