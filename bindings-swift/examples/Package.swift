@@ -1,16 +1,18 @@
 // swift-tools-version: 6.0
 //
-// Programs that link the package: a command-line one for every system, and a small app for macOS, which share what is not a user interface; and
-// the Swift half of the benchmark.
+// Programs that link the package: a command-line one for every system, and a small app for macOS, which share what is not a user interface;
+// the Swift half of the benchmark; and the Swift client of `cargo xtask conformance`.
 
 import PackageDescription
 
 var products: [Product] = [
     .executable(name: "oncewire-twin", targets: ["Twin"]),
     .executable(name: "oncewire-bench", targets: ["Bench"]),
+    .executable(name: "oncewire-conformance", targets: ["Conformance"]),
 ]
 var targets: [Target] = [
     .target(name: "Desk", dependencies: [.product(name: "Oncewire", package: "oncewire")]),
+    .executableTarget(name: "Conformance", dependencies: [.product(name: "Oncewire", package: "oncewire")]),
     .executableTarget(name: "Bench", dependencies: [.product(name: "Oncewire", package: "oncewire")]),
     .executableTarget(name: "Twin", dependencies: ["Desk", .product(name: "Oncewire", package: "oncewire")]),
 ]

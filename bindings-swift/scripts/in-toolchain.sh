@@ -30,5 +30,8 @@ exec unshare --mount --propagation private sh -c '
     exec chroot "$root" /usr/bin/env -i PATH=/usr/bin:/bin HOME=/root LANG=C.UTF-8 TERM=dumb \
         PKG_CONFIG_PATH="${PKG_CONFIG_PATH:-}" ONCEWIRE_FAULT_SERVER="${ONCEWIRE_FAULT_SERVER:-}" \
         ONCEWIRE_TWIN="${ONCEWIRE_TWIN:-}" \
+        MCP_CONFORMANCE_SCENARIO="${MCP_CONFORMANCE_SCENARIO:-}" \
+        MCP_CONFORMANCE_PROTOCOL_VERSION="${MCP_CONFORMANCE_PROTOCOL_VERSION:-}" \
+        MCP_CONFORMANCE_CONTEXT="${MCP_CONFORMANCE_CONTEXT:-}" \
         sh -c "cd \"\$1\" && shift && exec \"\$@\"" sh "$folder" "$@"
 ' sh "$root" "$checkout" "$extra" "$(pwd -P)" "$@"

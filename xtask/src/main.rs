@@ -28,7 +28,7 @@ enum Command {
     Demo(demo::Options),
     /// Put real servers through restarts, kills and cut connections
     Peers(peers::Options),
-    /// Run the official conformance suite against the fault server
+    /// Run the official conformance suite against a client in each language, and against the fault server
     Conformance(conformance::Options),
     /// Measure calls per second, recovery, errors and memory against a bare HTTP loop and another client
     Bench(bench::Options),

@@ -3,11 +3,11 @@
 //! A part whose toolchain is missing fails the whole command, since "all passed" must never mean "some were not run";
 //! whoever wants less says `--skip NAME`.
 
-mod node;
-mod python;
-mod rust;
+pub(crate) mod node;
+pub(crate) mod python;
+pub(crate) mod rust;
 mod step;
-mod swift;
+pub(crate) mod swift;
 mod tally;
 
 use std::fmt;
@@ -36,9 +36,9 @@ pub(crate) enum Target {
 }
 
 impl Target {
-    const ALL: [Self; 4] = [Self::Rust, Self::Python, Self::Node, Self::Swift];
+    pub(crate) const ALL: [Self; 4] = [Self::Rust, Self::Python, Self::Node, Self::Swift];
 
-    const fn name(self) -> &'static str {
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Rust => "rust",
             Self::Python => "python",
@@ -88,16 +88,7 @@ pub(crate) fn run(options: &Options) -> Result<bool> {
     let root = workspace::root()?;
     let chosen = choose(options, &root)?;
 
-    // All toolchains are looked at first: a missing one is told at once, not after minutes of other tests.
-    let mut missing = Vec::new();
-    for target in &chosen {
-        if let Err(error) = check_toolchain(*target) {
-            missing.push(format!("{target}: {error:#} (or leave it out: --skip {target})"));
-        }
-    }
-    if !missing.is_empty() {
-        bail!("not everything that the tests need is here\n  {}", missing.join("\n  "));
-    }
+    check_toolchains(&chosen)?;
 
     let mut rows = Vec::new();
     for target in &chosen {
@@ -136,6 +127,20 @@ fn choose(options: &Options, root: &Path) -> Result<Vec<Target>> {
         bail!("nothing is left to test");
     }
     Ok(chosen)
+}
+
+/// Looks at all toolchains first: a missing one is told at once, not after minutes of other tests.
+pub(crate) fn check_toolchains(targets: &[Target]) -> Result<()> {
+    let mut missing = Vec::new();
+    for target in targets {
+        if let Err(error) = check_toolchain(*target) {
+            missing.push(format!("{target}: {error:#} (or leave it out: --skip {target})"));
+        }
+    }
+    if !missing.is_empty() {
+        bail!("not everything that the tests need is here\n  {}", missing.join("\n  "));
+    }
+    Ok(())
 }
 
 fn check_toolchain(target: Target) -> Result<()> {

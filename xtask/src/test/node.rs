@@ -25,27 +25,34 @@ pub(crate) fn check_toolchain() -> Result<()> {
     Ok(())
 }
 
+/// The packages of the lock file.
+pub(crate) fn install(root: &Path) -> Command {
+    // Without the scripts of the packages: none is needed, ours that builds the addon follows.
+    npm(root, &["ci", "--no-audit", "--no-fund", "--ignore-scripts"])
+}
+
+/// The addon, then the package.
+pub(crate) fn build(root: &Path) -> [Command; 2] {
+    [npm(root, &["run", "build:debug"]), npm(root, &["run", "build:ts"])]
+}
+
 /// What to run.
 pub(crate) fn steps(root: &Path) -> Result<Vec<Step>> {
-    let npm = |arguments: &[&str]| {
-        let mut command = Command::new("npm");
-        command.current_dir(root.join("bindings-node")).args(arguments);
-        command
-    };
+    let mut preparations = vec![install(root)];
+    preparations.extend(build(root));
+    // Lint, the tests of the types, the reference, and what would be packed.
+    preparations.extend([npm(root, &["run", "check"]), unchanged(root)]);
     let (build, server) = fault_server(root)?;
-    let preparations = vec![
-        // Without the scripts of the packages: none is needed, ours that builds the addon follows.
-        npm(&["ci", "--no-audit", "--no-fund", "--ignore-scripts"]),
-        npm(&["run", "build:debug"]),
-        npm(&["run", "build:ts"]),
-        // Lint, the tests of the types, the reference, and what would be packed.
-        npm(&["run", "check"]),
-        unchanged(root),
-        build,
-    ];
-    let mut command = npm(&["test"]);
+    preparations.push(build);
+    let mut command = npm(root, &["test"]);
     command.env("ONCEWIRE_FAULT_SERVER", server);
     Ok(vec![Step { title: "node --test", preparations, command, must_find_tests: true }])
+}
+
+fn npm(root: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new("npm");
+    command.current_dir(root.join("bindings-node")).args(arguments);
+    command
 }
 
 /// The types of the addon are written by each build; those in the tree must be the same.

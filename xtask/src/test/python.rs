@@ -1,7 +1,7 @@
 //! The Python part: a virtual environment of its own, the extension built by maturin into the source tree, the checks of style, types, stub
 //! and reference, then pytest.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context as _, Result, bail};
@@ -25,54 +25,69 @@ pub(crate) fn check_toolchain() -> Result<()> {
     Ok(())
 }
 
-/// What to run.
-pub(crate) fn steps(root: &Path) -> Result<Vec<Step>> {
-    let folder = root.join("bindings-python");
-    let environment = workspace::target()?.join("test-python");
-    let python = python_of(&environment);
+/// The virtual environment of the tests.
+fn environment() -> Result<PathBuf> {
+    Ok(workspace::target()?.join("test-python"))
+}
+
+/// The interpreter of the environment, in which the package is installed once it is built.
+pub(crate) fn interpreter() -> Result<PathBuf> {
+    Ok(python_of(&environment()?))
+}
+
+/// A command of that interpreter.
+fn inside(root: &Path, arguments: &[&str]) -> Result<Command> {
+    let mut command = Command::new(interpreter()?);
+    command.current_dir(root.join("bindings-python")).args(arguments).env("VIRTUAL_ENV", environment()?);
+    Ok(command)
+}
+
+/// Makes the environment, installs into it what tests and checks need, and builds the extension.
+pub(crate) fn build(root: &Path) -> Result<Vec<Command>> {
+    let python = interpreter()?;
     let scripts = python.parent().context("the interpreter is in no folder")?.to_owned();
-    let inside = |arguments: &[&str]| {
-        let mut command = Command::new(&python);
-        command.current_dir(&folder).args(arguments).env("VIRTUAL_ENV", &environment);
-        command
-    };
-    let mut preparations = Vec::new();
+    let mut commands = Vec::new();
     if !python.is_file() {
         let mut make = Command::new("python3");
-        make.args(["-m", "venv"]).arg(&environment);
-        preparations.push(make);
+        make.args(["-m", "venv"]).arg(environment()?);
+        commands.push(make);
     }
     let pip = ["-m", "pip", "install", "--quiet", "--no-input", "--disable-pip-version-check"];
-    preparations.push(inside(&[&pip[..], &[PIP]].concat()));
-    preparations.push(inside(&[&pip[..], &["--group", GROUP]].concat()));
+    commands.push(inside(root, &[&pip[..], &[PIP]].concat())?);
+    commands.push(inside(root, &[&pip[..], &["--group", GROUP]].concat())?);
     let mut develop = Command::new(scripts.join("maturin"));
-    preparations.push({
-        develop.current_dir(&folder).arg("develop").env("VIRTUAL_ENV", &environment);
-        develop
-    });
+    develop.current_dir(root.join("bindings-python")).arg("develop").env("VIRTUAL_ENV", environment()?);
+    commands.push(develop);
+    Ok(commands)
+}
+
+/// What to run.
+pub(crate) fn steps(root: &Path) -> Result<Vec<Step>> {
+    let inside = |arguments: &[&str]| inside(root, arguments);
+    let mut preparations = build(root)?;
     // Style; types by two checkers; the stub against the module; the reference.
     let reference = workspace::target()?.join("doc-python");
     preparations.extend([
-        inside(&["-m", "ruff", "check", "--no-cache"]),
-        inside(&["-m", "ruff", "format", "--check", "--no-cache"]),
-        inside(&["-m", "mypy", "--no-incremental"]),
+        inside(&["-m", "ruff", "check", "--no-cache"])?,
+        inside(&["-m", "ruff", "format", "--check", "--no-cache"])?,
+        inside(&["-m", "mypy", "--no-incremental"])?,
         {
             // It looks for packages where the `python` of the path has them, unless told.
-            let mut pyright = inside(&["-m", "pyright", "--pythonpath"]);
-            pyright.arg(&python);
+            let mut pyright = inside(&["-m", "pyright", "--pythonpath"])?;
+            pyright.arg(interpreter()?);
             pyright
         },
-        inside(&["-m", "mypy.stubtest", "oncewire._native"]),
+        inside(&["-m", "mypy.stubtest", "oncewire._native"])?,
     ]);
     // What pdoc cannot tell of a typed dict is harmless; an annotation that it cannot read is not.
     let warnings = ["-W", "error", "-W", "ignore:Cannot determine where:UserWarning"];
     let mut pdoc =
-        inside(&[&warnings[..], &["-m", "pdoc", "oncewire", "oncewire.errors", "--no-show-source", "-o"]].concat());
+        inside(&[&warnings[..], &["-m", "pdoc", "oncewire", "oncewire.errors", "--no-show-source", "-o"]].concat())?;
     pdoc.arg(reference);
     preparations.push(pdoc);
     let (build, server) = fault_server(root)?;
     preparations.push(build);
-    let mut command = inside(&["-m", "pytest", "--color=no"]);
+    let mut command = inside(&["-m", "pytest", "--color=no"])?;
     command.env("ONCEWIRE_FAULT_SERVER", server);
     Ok(vec![Step { title: "pytest", preparations, command, must_find_tests: true }])
 }

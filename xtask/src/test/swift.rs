@@ -1,7 +1,7 @@
 //! The Swift part: `cargo xtask swift`, then `swift test`. On Linux inside the root
 //! that `bindings-swift/scripts/toolchain.sh` makes, elsewhere with the Swift of the system.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Result, bail};
@@ -25,33 +25,50 @@ pub(crate) fn check_toolchain() -> Result<()> {
     Ok(())
 }
 
-/// What to run: the example, then the tests, which run it.
-pub(crate) fn steps(root: &Path) -> Result<Vec<Step>> {
-    let target = workspace::target()?;
-    let folder = target.join("swift");
-    let scratch = folder.join("test");
-    let examples = folder.join("examples");
+/// The folder of what the package links.
+fn folder() -> Result<PathBuf> {
+    Ok(workspace::target()?.join("swift"))
+}
 
-    let mut preparations = Vec::new();
+/// The programs of the examples, once they are built.
+pub(crate) fn example(name: &str) -> Result<PathBuf> {
+    Ok(folder()?.join("examples").join("debug").join(name))
+}
+
+/// The toolchain, the library, whether the committed sources are those that it generates, and the examples.
+pub(crate) fn build(root: &Path) -> Result<Vec<Command>> {
+    let folder = folder()?;
+    let examples = folder.join("examples");
+    let mut commands = Vec::new();
     if cfg!(target_os = "linux") {
         let mut toolchain = Command::new("sh");
         toolchain.arg(root.join("bindings-swift").join("scripts").join("toolchain.sh"));
-        preparations.push(toolchain);
+        commands.push(toolchain);
     }
-    // The library, and whether the committed sources are those that it generates.
-    preparations.push(rust::cargo(root, &["xtask", "swift"]));
+    commands.push(rust::cargo(root, &["xtask", "swift"]));
     // The package manager does not link anew when only the library has changed.
     let mut unlink = Command::new("sh");
-    unlink
-        .args(["-c", "rm -rf -- \"$1\"/*/debug/*.xctest \"$2\"/*/debug/oncewire-twin", "sh"])
-        .args([&scratch, &examples]);
+    let script = "rm -f -- \"$1\"/*/debug/oncewire-twin \"$1\"/*/debug/oncewire-conformance";
+    unlink.args(["-c", script, "sh"]).arg(&examples);
+    commands.push(unlink);
+    commands.push(swift(root, &["build", "--package-path", "bindings-swift/examples"], &folder, &examples)?);
+    Ok(commands)
+}
+
+/// What to run: the examples, then the tests, which run one.
+pub(crate) fn steps(root: &Path) -> Result<Vec<Step>> {
+    let folder = folder()?;
+    let scratch = folder.join("test");
+    let mut preparations = build(root)?;
+    // As with the examples.
+    let mut unlink = Command::new("sh");
+    unlink.args(["-c", "rm -rf -- \"$1\"/*/debug/*.xctest", "sh"]).arg(&scratch);
     preparations.push(unlink);
     let (build, server) = fault_server(root)?;
     preparations.push(build);
 
-    preparations.push(swift(root, &["build", "--package-path", "bindings-swift/examples"], &folder, &examples)?);
     let mut command = swift(root, &["test", "-Xswiftc", "-warnings-as-errors"], &folder, &scratch)?;
     command.env("ONCEWIRE_FAULT_SERVER", &server);
-    command.env("ONCEWIRE_TWIN", examples.join("debug").join("oncewire-twin"));
+    command.env("ONCEWIRE_TWIN", example("oncewire-twin")?);
     Ok(vec![Step { title: "swift test", preparations, command, must_find_tests: true }])
 }

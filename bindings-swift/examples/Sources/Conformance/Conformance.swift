@@ -1,0 +1,98 @@
+// The client that the official conformance suite drives, in Swift: `oncewire-conformance URL`, with the scenario in the environment.
+//
+// It behaves alike in every scenario: it lists what the server offers and calls each of it once. The few that ask for more are named in `play`.
+
+import Foundation
+import Oncewire
+
+/// What stands in the way of a scenario.
+struct Problem: Error {
+    let text: String
+}
+
+@main
+struct Conformance {
+    /// The longest that a scenario may take; the suite's own limit ends only the shell around us.
+    static let limit = Duration.seconds(20)
+
+    static func main() async throws {
+        guard let url = CommandLine.arguments.last else { throw Problem(text: "the last argument is the URL of the server") }
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { try await play(url) }
+            group.addTask {
+                try await Task.sleep(for: limit)
+                throw Problem(text: "the scenario takes too long")
+            }
+            try await group.next()
+            group.cancelAll()
+        }
+    }
+
+    /// Plays the client in the scenario that the environment names.
+    static func play(_ url: String) async throws {
+        let environment = ProcessInfo.processInfo.environment
+        let (listening, heard) = AsyncStream.makeStream(of: Void.self)
+        // What is left out of an answer is filled with the defaults of the schema: by the client, not here.
+        var options = ClientOptions(
+            onElicitation: { _ in ["action": "accept", "content": [:]] },
+            onEvent: { event in if event.event == .listenerOn { heard.yield() } })
+        options.era = environment["MCP_CONFORMANCE_PROTOCOL_VERSION", default: ""] >= "2026" ? .modern : .legacy
+        let client = try await Client.connect(url: url, options: options)
+        switch environment["MCP_CONFORMANCE_SCENARIO"] {
+        case "elicitation-sep1034-client-defaults":
+            // The server asks on the stream that the client opens beside its calls, and asks nobody if there is none yet.
+            for await _ in listening { break }
+            try await useTools(client)
+        case "http-custom-headers":
+            let context = try JSONValue(jsonText: environment["MCP_CONFORMANCE_CONTEXT", default: ""])
+            for call in context["toolCalls"]?.arrayValue ?? [] {
+                _ = try await client.callTool(name: call["name"]?.stringValue ?? "", arguments: call["arguments"])
+            }
+        case "json-schema-2020-12-preservation":
+            let tool = try await client.listTools().tools.first { $0.name == "json_schema_2020_12_tool" }
+            guard let schema = tool?.inputSchema else { throw Problem(text: "the tool is missing") }
+            _ = try await client.callTool(name: "json_schema_echo", arguments: ["schema": schema])
+        case "json-schema-ref-no-deref":
+            if try await client.listTools().tools.isEmpty { throw Problem(text: "the server has no tools") }
+        default:
+            try await useTools(client)
+            try await useResources(client)
+            try await usePrompts(client)
+        }
+        await client.close()
+    }
+
+    /// Calls every tool, with arguments that its schema takes.
+    static func useTools(_ client: Client) async throws {
+        for tool in try await client.listTools().tools {
+            let result = try await client.callTool(name: tool.name, arguments: arguments(of: tool))
+            print(tool.name, result.json, separator: ": ")
+        }
+    }
+
+    /// Something of the right type for each argument that a tool cannot do without.
+    static func arguments(of tool: Tool) -> JSONValue {
+        var arguments: [String: JSONValue] = [:]
+        for name in tool.inputSchema?["required"]?.arrayValue?.compactMap(\.stringValue) ?? [] {
+            arguments[name] =
+                switch tool.inputSchema?["properties"]?[name]?["type"]?.stringValue {
+                case "number", "integer": 2
+                case "boolean": true
+                default: "text"
+                }
+        }
+        return .object(arguments)
+    }
+
+    /// Reads every resource, if there are any.
+    static func useResources(_ client: Client) async throws {
+        guard client.capabilities?["resources"] != nil else { return }
+        for resource in try await client.listResources().resources { _ = try await client.readResource(uri: resource.uri) }
+    }
+
+    /// Gets every prompt, if there are any.
+    static func usePrompts(_ client: Client) async throws {
+        guard client.capabilities?["prompts"] != nil else { return }
+        for prompt in try await client.listPrompts().prompts { _ = try await client.getPrompt(name: prompt.name) }
+    }
+}

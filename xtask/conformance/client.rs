@@ -1,0 +1,127 @@
+//! The client that the official conformance suite drives, in Rust: `conformance-client URL`, with the scenario in the environment.
+//!
+//! It behaves alike in every scenario: it lists what the server offers and calls each of it once. The few that ask for more are named in `run`.
+
+use std::env;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, ensure};
+use oncewire::{Client, Era, EventName, Tool};
+use serde_json::{Map, Value, json};
+use tokio::sync::mpsc;
+use tokio::time::timeout;
+
+/// The longest that a scenario may take; the suite's own limit ends only the shell around us.
+const LIMIT: Duration = Duration::from_secs(20);
+
+#[tokio::main]
+async fn main() -> Result<()> {
+    let url = env::args().next_back().context("the last argument is the URL of the server")?;
+    timeout(LIMIT, run(&url)).await.context("the scenario takes too long")?
+}
+
+async fn run(url: &str) -> Result<()> {
+    let scenario = env::var("MCP_CONFORMANCE_SCENARIO").context("MCP_CONFORMANCE_SCENARIO is not set")?;
+    let (heard, mut listening) = mpsc::unbounded_channel();
+    let client = Client::builder(url)
+        .era(era())
+        // What is left out is filled with the defaults of the schema: by the client, not here.
+        .on_elicitation(|_| async { Ok(json!({ "action": "accept", "content": {} })) })
+        .on_event(move |event| {
+            if event.event == EventName::ListenerOn {
+                // Nobody listens any more when the scenario is over.
+                let _ = heard.send(());
+            }
+        })
+        .connect()
+        .await?;
+    match scenario.as_str() {
+        "elicitation-sep1034-client-defaults" => {
+            // The server asks on the stream that the client opens beside its calls, and asks nobody if there is none yet.
+            listening.recv().await.context("the stream was never opened")?;
+            use_tools(&client).await?;
+        }
+        "http-custom-headers" => call_as_told(&client).await?,
+        "json-schema-2020-12-preservation" => echo_schema(&client).await?,
+        "json-schema-ref-no-deref" => {
+            let tools = client.list_tools().await?;
+            ensure!(!tools.items.is_empty(), "the server has no tools");
+        }
+        _ => {
+            use_tools(&client).await?;
+            use_resources(&client).await?;
+            use_prompts(&client).await?;
+        }
+    }
+    client.close().await;
+    Ok(())
+}
+
+/// The era of the version that the scenario is run with.
+fn era() -> Era {
+    let version = env::var("MCP_CONFORMANCE_PROTOCOL_VERSION").unwrap_or_default();
+    if version.as_str() >= "2026" { Era::Modern } else { Era::Legacy }
+}
+
+/// Calls every tool, with arguments that its schema takes.
+async fn use_tools(client: &Client) -> Result<()> {
+    for tool in client.list_tools().await?.items {
+        let result = client.call_tool(&tool.name, Value::Object(arguments(&tool)?)).await?;
+        println!("{}: {}", tool.name, result.text());
+    }
+    Ok(())
+}
+
+/// Something of the right type for each argument that a tool cannot do without.
+fn arguments(tool: &Tool) -> Result<Map<String, Value>> {
+    let schema: Value = tool.input_schema.as_ref().map_or(Ok(Value::Null), |raw| serde_json::from_str(raw.get()))?;
+    let required = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    let argument = |name: &str| match schema["properties"][name]["type"].as_str() {
+        Some("number" | "integer") => json!(2),
+        Some("boolean") => json!(true),
+        _ => json!("text"),
+    };
+    Ok(required.map(|name| (name.to_owned(), argument(name))).collect())
+}
+
+/// The calls that come with the scenario.
+async fn call_as_told(client: &Client) -> Result<()> {
+    let context = env::var("MCP_CONFORMANCE_CONTEXT").context("MCP_CONFORMANCE_CONTEXT is not set")?;
+    let context: Value = serde_json::from_str(&context)?;
+    for call in context["toolCalls"].as_array().context("no calls are given")? {
+        let name = call["name"].as_str().context("a call names no tool")?;
+        client.call_tool(name, call["arguments"].clone()).await?;
+    }
+    Ok(())
+}
+
+/// Sends the schema of the one tool back through the other, as it was received.
+async fn echo_schema(client: &Client) -> Result<()> {
+    let tools = client.list_tools().await?.items;
+    let tool = tools.iter().find(|tool| tool.name == "json_schema_2020_12_tool").context("the tool is missing")?;
+    let schema = tool.input_schema.as_ref().context("the tool has no schema")?;
+    client.call_tool_json("json_schema_echo", &format!("{{\"schema\":{}}}", schema.get())).await?;
+    Ok(())
+}
+
+async fn use_resources(client: &Client) -> Result<()> {
+    if offers(client, "resources") {
+        for resource in client.list_resources().await?.items {
+            client.read_resource(&resource.uri).await?;
+        }
+    }
+    Ok(())
+}
+
+async fn use_prompts(client: &Client) -> Result<()> {
+    if offers(client, "prompts") {
+        for prompt in client.list_prompts().await?.items {
+            client.get_prompt(&prompt.name, json!({})).await?;
+        }
+    }
+    Ok(())
+}
+
+fn offers(client: &Client, capability: &str) -> bool {
+    client.capabilities().is_some_and(|capabilities| capabilities.get(capability).is_some())
+}

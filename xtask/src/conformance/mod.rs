@@ -1,0 +1,194 @@
+//! `cargo xtask conformance`: the official conformance suite of MCP, at a pinned version, against a client in each language and against
+//! the fault server.
+//!
+//! | file | what it does |
+//! | --- | --- |
+//! | `suite.rs` | the suite, installed, and one run of it |
+//! | `requirements.rs` | which scenarios there are, and which must pass |
+//! | `clients.rs` | the clients, built and started |
+//! | `judge.rs` | what a run is worth |
+//! | `server.rs`, `oauth.rs` | the fault server; the scenarios that must fail |
+//! | `table.rs` | `docs/conformance.md` |
+
+mod clients;
+mod judge;
+mod oauth;
+mod requirements;
+mod server;
+mod suite;
+mod table;
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, bail};
+
+use self::clients::Client;
+use self::judge::judge;
+use self::requirements::{Requirements, Scenario};
+use self::suite::Suite;
+use crate::test::{Target, check_toolchains};
+
+/// The command line.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Options {
+    /// Without the scenarios of OAuth, which must fail: for every check of a change
+    #[arg(long)]
+    quick: bool,
+    /// Leave the client of this language out, for example because its toolchain is not here
+    #[arg(long, value_name = "NAME")]
+    skip: Vec<Target>,
+    /// Only this scenario
+    #[arg(long, value_name = "NAME")]
+    only: Option<String>,
+    /// Write docs/conformance.md, instead of checking it
+    #[arg(long)]
+    write_docs: bool,
+}
+
+/// What came of one scenario.
+#[derive(Debug)]
+struct Outcome {
+    /// None: of the fault server, or of what must fail.
+    language: Option<Target>,
+    revision: &'static str,
+    scenario: String,
+    /// How many checks succeeded, or what is wrong.
+    result: Result<usize, String>,
+}
+
+/// Runs it. `Ok(false)` means that something did not hold.
+pub(crate) fn run(options: &Options) -> Result<bool> {
+    let languages: Vec<_> = Target::ALL.into_iter().filter(|language| !options.skip.contains(language)).collect();
+    check_toolchains(&languages)?;
+    let runtime = tokio::runtime::Runtime::new().context("cannot start the runtime")?;
+    // When a signal comes first, what was started is dropped with the rest, which kills it.
+    let (requirements, outcomes) = runtime.block_on(async {
+        tokio::select! {
+            ran = run_all(options, &languages) => ran,
+            signal = crate::demo::told_to_stop() => {
+                signal.context("cannot wait for signals")?;
+                bail!("stopped by a signal")
+            }
+        }
+    })?;
+    close(options, &languages, &requirements, &outcomes)
+}
+
+async fn run_all(options: &Options, languages: &[Target]) -> Result<(Vec<Requirements>, Vec<Outcome>)> {
+    let suite = Suite::install().await?;
+    println!("{}", Suite::title());
+    let all = Requirements::read(&suite)?;
+    let wanted = |scenario: &str| options.only.as_ref().is_none_or(|only| only == scenario);
+    let mut outcomes = Vec::new();
+    if wanted(server::SCENARIO) {
+        let started = Instant::now();
+        let result = server::session_lifecycle(&suite).await?;
+        outcomes.push(told(None, "fault server", server::SCENARIO, result, started.elapsed()));
+    }
+    for language in languages {
+        let started = Instant::now();
+        let client = Client::build(*language).await?;
+        println!("[{language}] the client is built ({:.1} s)", started.elapsed().as_secs_f64());
+        for requirements in &all {
+            for scenario in requirements.scenarios.iter().filter(|scenario| wanted(&scenario.name)) {
+                let started = Instant::now();
+                let result = play(&suite, &client, requirements.revision, scenario).await?;
+                let (revision, name) = (requirements.revision, &scenario.name);
+                outcomes.push(told(Some(*language), revision, name, result, started.elapsed()));
+            }
+        }
+        // One client is enough to see that what must fail does.
+        if *language == Target::Rust && !options.quick && options.only.is_none() {
+            for requirements in &all {
+                let started = Instant::now();
+                let result = oauth::still_fails(&suite, &client, requirements).await?;
+                outcomes.push(told(None, requirements.revision, "what must fail", result, started.elapsed()));
+            }
+        }
+    }
+    Ok((all, outcomes))
+}
+
+/// One scenario, by itself: what runs beside it would take from its time.
+async fn play(suite: &Suite, client: &Client, revision: &str, scenario: &Scenario) -> Result<Result<usize, String>> {
+    let arguments = ["client", "--command", &client.command, "--scenario", &scenario.name, "--spec-version", revision];
+    let name = format!("{}-{revision}-{}", client.language, scenario.name.replace('/', "-"));
+    let ran = suite.run(&name, &arguments, &client.environment).await?;
+    Ok(judge(&ran).map_err(|problem| format!("{problem}\n{}", ran.said)))
+}
+
+/// A line for each scenario, as it ends.
+fn told(
+    language: Option<Target>,
+    revision: &'static str,
+    scenario: &str,
+    result: Result<usize, String>,
+    elapsed: Duration,
+) -> Outcome {
+    let who = language.map(|language| format!("[{language}] ")).unwrap_or_default();
+    let seconds = elapsed.as_secs_f64();
+    match &result {
+        Ok(checks) => println!("{who}{revision} {scenario}: {checks} checked ({seconds:.1} s)"),
+        Err(problem) => println!("{who}{revision} {scenario}: WRONG ({seconds:.1} s): {problem}"),
+    }
+    Outcome { language, revision, scenario: scenario.to_owned(), result }
+}
+
+/// The summary, the page, and the last line.
+fn close(options: &Options, languages: &[Target], all: &[Requirements], outcomes: &[Outcome]) -> Result<bool> {
+    println!();
+    for language in Target::ALL {
+        if languages.contains(&language) {
+            let of = |revision: &str| counted(outcomes, Some(language), revision);
+            let counts = all.iter().map(|requirements| of(requirements.revision)).collect::<Vec<_>>();
+            println!("{language:<7} {}", counts.join(" | "));
+        } else {
+            println!("{language:<7} left out (--skip {language})");
+        }
+    }
+    let failed = outcomes.iter().filter(|outcome| outcome.result.is_err()).count();
+    let (mut passed, mut failed) = (outcomes.len() - failed, failed);
+    for outcome in outcomes.iter().filter(|outcome| outcome.result.is_err()) {
+        let who = outcome.language.map(|language| format!("[{language}] ")).unwrap_or_default();
+        println!("WRONG  {who}{} {}", outcome.revision, outcome.scenario);
+    }
+    let whole = failed == 0 && languages.len() == Target::ALL.len() && options.only.is_none();
+    match (whole, options.write_docs) {
+        (false, true) => bail!("docs/conformance.md is not written: not everything ran, and passed"),
+        (false, false) => println!("docs/conformance.md was not checked: not everything ran, and passed"),
+        (true, write) if page_is_kept(&table::page(all, outcomes), write)? => passed += 1,
+        (true, _) => failed += 1,
+    }
+    println!("conformance: {passed} passed, {failed} failed");
+    Ok(failed == 0 && passed > 0)
+}
+
+/// How many scenarios of a revision passed.
+fn counted(outcomes: &[Outcome], language: Option<Target>, revision: &str) -> String {
+    let ran = outcomes.iter().filter(|outcome| outcome.language == language && outcome.revision == revision);
+    let passed = ran.clone().filter(|outcome| outcome.result.is_ok()).count();
+    format!("{revision}: {passed} of {} scenarios", ran.count())
+}
+
+/// Is the page as it is generated? Afterwards it is, if it is to be written.
+fn page_is_kept(page: &str, write: bool) -> Result<bool> {
+    let (file, committed) = (table::file()?, table::committed()?);
+    if page == committed {
+        return Ok(true);
+    }
+    if write {
+        std::fs::write(&file, page).with_context(|| format!("cannot write {}", file.display()))?;
+        println!("wrote {}", file.display());
+        return Ok(true);
+    }
+    println!(
+        "WRONG  docs/conformance.md is not as it would be generated; `cargo xtask conformance --write-docs` does that:"
+    );
+    for line in page.lines().filter(|line| !committed.lines().any(|other| other == *line)) {
+        println!("  + {line}");
+    }
+    for line in committed.lines().filter(|line| !page.lines().any(|other| other == *line)) {
+        println!("  - {line}");
+    }
+    Ok(false)
+}

@@ -1,0 +1,97 @@
+//! `docs/conformance.md`: every scenario in every language, generated.
+
+use std::path::PathBuf;
+
+use anyhow::{Context as _, Result};
+
+use super::Outcome;
+use super::requirements::Requirements;
+use super::suite::Suite;
+use crate::test::Target;
+use crate::workspace;
+
+/// The page. Every cell must have passed.
+pub(crate) fn page(all: &[Requirements], outcomes: &[Outcome]) -> String {
+    let mut page = head();
+    for requirements in all {
+        let (revision, passing, failing) = (
+            requirements.revision,
+            requirements.scenarios.iter().filter(|scenario| scenario.required).count(),
+            requirements.expected_failures.len(),
+        );
+        page.push_str(&format!("\n## {revision}\n"));
+        page.push_str(&format!("{passing} of the {} scenarios that {revision} requires pass, ", passing + failing));
+        page.push_str(&format!("in each language; the other {failing} are about OAuth.\n\n"));
+        page.push_str("| scenario | Rust | Python | Node | Swift |\n| --- | --- | --- | --- | --- |\n");
+        for scenario in &requirements.scenarios {
+            let note = if scenario.required { "" } else { " (not scored)" };
+            page.push_str(&format!("| {}{note} |", scenario.name));
+            for language in Target::ALL {
+                page.push_str(&format!(" {} |", cell(outcomes, language, revision, &scenario.name)));
+            }
+            page.push('\n');
+        }
+    }
+    page.push_str("\n## Left out\n");
+    page.push_str(LEFT_OUT);
+    for requirements in all {
+        let names = |list: &[String]| list.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+        let revision = requirements.revision;
+        page.push_str(&format!("\n- {revision}, required: {}.\n", names(&requirements.expected_failures)));
+        page.push_str(&format!("- {revision}, not scored: {}.\n", names(&requirements.left_out)));
+    }
+    page
+}
+
+fn head() -> String {
+    format!(
+        "\
+# The official conformance suite
+
+What npm `{}`, the conformance suite of MCP itself, says of oncewire. Written by `cargo xtask conformance --write-docs` from what was seen;
+`cargo xtask conformance` checks it again, and `cargo xtask conformance --quick`, which is part of every check of a change, does so without the scenarios that must fail.
+
+Each scenario is run by itself, against a client of a few lines in each language, which uses what the package offers to everybody (`client.rs`, `client.py` and
+`client.mjs` in `xtask/conformance`, and `bindings-swift/examples/Sources/Conformance`). It counts only if at least one check succeeded, none failed, none warned, and
+the client ended well: in the suite alone a client that does nothing passes some of them. The numbers are the checks that succeeded.
+
+The suite says nothing of what this project is about: no scenario loses a session, a connection or an answer. The [scenarios of the project](../tests/vectors/README.md)
+and the [real servers](servers.md) do. It tells that what goes over the wire is MCP. The fault server that the project's own tests run against passes the
+suite's `{}` for servers.
+",
+        Suite::title(),
+        super::server::SCENARIO,
+    )
+}
+
+const LEFT_OUT: &str = "\
+The scenarios of OAuth: the client takes a token, or a function that gives one, and leaves to it how the token comes about. Those that a revision requires stand in
+`xtask/conformance/expected-failures.yml` and are run with the client in Rust; when one passes, the command fails until its line is removed.
+";
+
+fn cell(outcomes: &[Outcome], language: Target, revision: &str, scenario: &str) -> String {
+    let of = |outcome: &&Outcome| {
+        outcome.language == Some(language) && outcome.revision == revision && outcome.scenario == scenario
+    };
+    match outcomes.iter().find(of).map(|outcome| &outcome.result) {
+        Some(Ok(1)) => "1 check".into(),
+        Some(Ok(checks)) => format!("{checks} checks"),
+        Some(Err(_)) | None => "-".into(),
+    }
+}
+
+/// Where the page is.
+pub(crate) fn file() -> Result<PathBuf> {
+    Ok(workspace::root()?.join("docs").join("conformance.md"))
+}
+
+/// The page as it is committed; empty if there is none.
+pub(crate) fn committed() -> Result<String> {
+    let file = file()?;
+    if !file.exists() {
+        return Ok(String::new());
+    }
+    let text = std::fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))?;
+    // A checkout may end lines otherwise.
+    Ok(text.replace("\r\n", "\n"))
+}
