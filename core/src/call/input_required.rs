@@ -131,7 +131,7 @@ impl Driver {
     }
 
     /// The server answered, and the call cannot go on. What it did before it answered is not known.
-    fn unusable(&self, kind: Kind, reason: String) -> Error {
+    pub(super) fn unusable(&self, kind: Kind, reason: String) -> Error {
         let circumstances =
             Circumstances { reason: format!("the server answered, but {reason}"), ..Circumstances::default() };
         verdict::failed(&self.record, kind, Phase::Streaming, circumstances)

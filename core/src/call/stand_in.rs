@@ -29,6 +29,10 @@ pub(super) enum StandIn {
 impl Driver {
     /// Does what the call wants without a request of its own, where the era has none for it.
     pub(super) async fn stand_in(&self, session: &Arc<Session>) -> Result<StandIn, Error> {
+        if !session.is_modern() && self.legs > 1 {
+            // To a server of the other era it would be a call like any other, and run from its beginning.
+            return Err(self.unusable(Kind::Protocol, "the server does not know what it asked for any more".to_owned()));
+        }
         if !session.is_modern() || self.spec.method.is_raw() {
             return Ok(StandIn::Send);
         }

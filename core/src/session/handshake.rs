@@ -81,6 +81,7 @@ impl Handshake {
         let mut tries = 0;
         let mut refreshed = false;
         let mut asked = false;
+        let known = *lock(&self.verdict);
         loop {
             let failed = match timeout(self.timeout, self.once(generation)).await {
                 Ok(Ok(session)) => return Ok(session),
@@ -90,6 +91,8 @@ impl Handshake {
             let give_up = match failed.next {
                 HandshakeNext::Patience => began.elapsed() >= self.connect_patience,
                 HandshakeNext::TryAgain => {
+                    // What stood in the way may have given the verdict, too: the next try asks for it again.
+                    self.found(known);
                     tries += 1;
                     tries >= TRIES
                 }
