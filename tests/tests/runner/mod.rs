@@ -256,6 +256,8 @@ impl Run {
             resend as word,
             recovery as word,
             era as word,
+            extensions as std::convert::identity,
+            cache as as_is,
             lazy as as_is,
             idempotency_keys as as_is,
         );
