@@ -11,6 +11,9 @@ const LIMIT = 20_000;
 
 const { MCP_CONFORMANCE_SCENARIO, MCP_CONFORMANCE_PROTOCOL_VERSION = "", MCP_CONFORMANCE_CONTEXT } = process.env;
 
+/** The era of the version that the scenario is run with. The client finds it out by itself. */
+const ERA = MCP_CONFORMANCE_PROTOCOL_VERSION >= "2026" ? "modern" : "legacy";
+
 /** Plays the client in the scenario that the environment names. */
 async function play(url) {
   let heard;
@@ -18,13 +21,13 @@ async function play(url) {
     heard = resolve;
   });
   const client = await connect(url, {
-    era: MCP_CONFORMANCE_PROTOCOL_VERSION >= "2026" ? "modern" : "legacy",
     // What is left out is filled with the defaults of the schema: by the client, not here.
     onElicitation: () => ({ action: "accept", content: {} }),
     onEvent: (event) => {
       if (event.event === "listener_on") heard();
     },
   });
+  if (client.era !== ERA) throw new Error(`the client speaks the wrong era: ${client.era}`);
   switch (MCP_CONFORMANCE_SCENARIO) {
     case "elicitation-sep1034-client-defaults":
       // The server asks on the stream that the client opens beside its calls, and asks nobody if there is none yet.

@@ -6,7 +6,7 @@ use std::env;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
-use oncewire::{Client, Era, EventName, Tool};
+use oncewire::{Client, EventName, Tool};
 use serde_json::{Map, Value, json};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
@@ -24,7 +24,6 @@ async fn run(url: &str) -> Result<()> {
     let scenario = env::var("MCP_CONFORMANCE_SCENARIO").context("MCP_CONFORMANCE_SCENARIO is not set")?;
     let (heard, mut listening) = mpsc::unbounded_channel();
     let client = Client::builder(url)
-        .era(era())
         // What is left out is filled with the defaults of the schema: by the client, not here.
         .on_elicitation(|_| async { Ok(json!({ "action": "accept", "content": {} })) })
         .on_event(move |event| {
@@ -35,6 +34,7 @@ async fn run(url: &str) -> Result<()> {
         })
         .connect()
         .await?;
+    ensure!(client.era() == Some(era()), "the client speaks the wrong era: {:?}", client.era());
     match scenario.as_str() {
         "elicitation-sep1034-client-defaults" => {
             // The server asks on the stream that the client opens beside its calls, and asks nobody if there is none yet.
@@ -57,10 +57,10 @@ async fn run(url: &str) -> Result<()> {
     Ok(())
 }
 
-/// The era of the version that the scenario is run with.
-fn era() -> Era {
+/// The era of the version that the scenario is run with. The client finds it out by itself.
+fn era() -> &'static str {
     let version = env::var("MCP_CONFORMANCE_PROTOCOL_VERSION").unwrap_or_default();
-    if version.as_str() >= "2026" { Era::Modern } else { Era::Legacy }
+    if version.as_str() >= "2026" { "modern" } else { "legacy" }
 }
 
 /// Calls every tool, with arguments that its schema takes.

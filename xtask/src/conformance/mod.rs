@@ -18,13 +18,14 @@ mod server;
 mod suite;
 mod table;
 
+use std::fmt;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
 
 use self::clients::Client;
 use self::judge::judge;
-use self::requirements::{Requirements, Scenario};
+use self::requirements::Requirements;
 use self::suite::Suite;
 use crate::test::{Target, check_toolchains};
 
@@ -45,14 +46,32 @@ pub(crate) struct Options {
     write_docs: bool,
 }
 
+/// What a scenario is run against, and to which end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Side {
+    FaultServer,
+    Client(Target),
+    /// A client, in a scenario that it must fail.
+    MustFail,
+}
+
+impl fmt::Display for Side {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::FaultServer => formatter.write_str("[fault server]"),
+            Self::Client(language) => write!(formatter, "[{language}]"),
+            Self::MustFail => formatter.write_str("[must fail]"),
+        }
+    }
+}
+
 /// What came of one scenario.
 #[derive(Debug)]
 struct Outcome {
-    /// None: of the fault server, or of what must fail.
-    language: Option<Target>,
+    side: Side,
     revision: &'static str,
     scenario: String,
-    /// How many checks succeeded, or what is wrong.
+    /// How many checks came out as they must, or what is wrong.
     result: Result<usize, String>,
 }
 
@@ -83,7 +102,7 @@ async fn run_all(options: &Options, languages: &[Target]) -> Result<(Vec<Require
     if wanted(server::SCENARIO) {
         let started = Instant::now();
         let result = server::session_lifecycle(&suite).await?;
-        outcomes.push(told(None, "fault server", server::SCENARIO, result, started.elapsed()));
+        outcomes.push(told(Side::FaultServer, "any version", server::SCENARIO, result, started.elapsed()));
     }
     for language in languages {
         let started = Instant::now();
@@ -92,46 +111,39 @@ async fn run_all(options: &Options, languages: &[Target]) -> Result<(Vec<Require
         for requirements in &all {
             for scenario in requirements.scenarios.iter().filter(|scenario| wanted(&scenario.name)) {
                 let started = Instant::now();
-                let result = play(&suite, &client, requirements.revision, scenario).await?;
                 let (revision, name) = (requirements.revision, &scenario.name);
-                outcomes.push(told(Some(*language), revision, name, result, started.elapsed()));
+                let ran = suite.play(&client, revision, name, &[]).await?;
+                let result = judge(&ran).map_err(|problem| format!("{problem}\n{}", ran.said));
+                outcomes.push(told(Side::Client(*language), revision, name, result, started.elapsed()));
             }
         }
         // One client is enough to see that what must fail does.
-        if *language == Target::Rust && !options.quick && options.only.is_none() {
-            for requirements in &all {
+        let must_fail = if *language == Target::Rust && !options.quick { &all[..] } else { &[] };
+        for requirements in must_fail {
+            for name in requirements.expected_failures.iter().filter(|name| wanted(name)) {
                 let started = Instant::now();
-                let result = oauth::still_fails(&suite, &client, requirements).await?;
-                outcomes.push(told(None, requirements.revision, "what must fail", result, started.elapsed()));
+                let result = oauth::fails(&suite, &client, requirements.revision, name).await?;
+                outcomes.push(told(Side::MustFail, requirements.revision, name, result, started.elapsed()));
             }
         }
     }
     Ok((all, outcomes))
 }
 
-/// One scenario, by itself: what runs beside it would take from its time.
-async fn play(suite: &Suite, client: &Client, revision: &str, scenario: &Scenario) -> Result<Result<usize, String>> {
-    let arguments = ["client", "--command", &client.command, "--scenario", &scenario.name, "--spec-version", revision];
-    let name = format!("{}-{revision}-{}", client.language, scenario.name.replace('/', "-"));
-    let ran = suite.run(&name, &arguments, &client.environment).await?;
-    Ok(judge(&ran).map_err(|problem| format!("{problem}\n{}", ran.said)))
-}
-
 /// A line for each scenario, as it ends.
 fn told(
-    language: Option<Target>,
+    side: Side,
     revision: &'static str,
     scenario: &str,
     result: Result<usize, String>,
     elapsed: Duration,
 ) -> Outcome {
-    let who = language.map(|language| format!("[{language}] ")).unwrap_or_default();
     let seconds = elapsed.as_secs_f64();
     match &result {
-        Ok(checks) => println!("{who}{revision} {scenario}: {checks} checked ({seconds:.1} s)"),
-        Err(problem) => println!("{who}{revision} {scenario}: WRONG ({seconds:.1} s): {problem}"),
+        Ok(checks) => println!("{side} {revision} {scenario}: {checks} checked ({seconds:.1} s)"),
+        Err(problem) => println!("{side} {revision} {scenario}: WRONG ({seconds:.1} s): {problem}"),
     }
-    Outcome { language, revision, scenario: scenario.to_owned(), result }
+    Outcome { side, revision, scenario: scenario.to_owned(), result }
 }
 
 /// The summary, the page, and the last line.
@@ -139,7 +151,7 @@ fn close(options: &Options, languages: &[Target], all: &[Requirements], outcomes
     println!();
     for language in Target::ALL {
         if languages.contains(&language) {
-            let of = |revision: &str| counted(outcomes, Some(language), revision);
+            let of = |revision: &str| counted(outcomes, language, revision);
             let counts = all.iter().map(|requirements| of(requirements.revision)).collect::<Vec<_>>();
             println!("{language:<7} {}", counts.join(" | "));
         } else {
@@ -149,8 +161,7 @@ fn close(options: &Options, languages: &[Target], all: &[Requirements], outcomes
     let failed = outcomes.iter().filter(|outcome| outcome.result.is_err()).count();
     let (mut passed, mut failed) = (outcomes.len() - failed, failed);
     for outcome in outcomes.iter().filter(|outcome| outcome.result.is_err()) {
-        let who = outcome.language.map(|language| format!("[{language}] ")).unwrap_or_default();
-        println!("WRONG  {who}{} {}", outcome.revision, outcome.scenario);
+        println!("WRONG  {} {} {}", outcome.side, outcome.revision, outcome.scenario);
     }
     let whole = failed == 0 && languages.len() == Target::ALL.len() && options.only.is_none();
     match (whole, options.write_docs) {
@@ -164,8 +175,9 @@ fn close(options: &Options, languages: &[Target], all: &[Requirements], outcomes
 }
 
 /// How many scenarios of a revision passed.
-fn counted(outcomes: &[Outcome], language: Option<Target>, revision: &str) -> String {
-    let ran = outcomes.iter().filter(|outcome| outcome.language == language && outcome.revision == revision);
+fn counted(outcomes: &[Outcome], language: Target, revision: &str) -> String {
+    let side = Side::Client(language);
+    let ran = outcomes.iter().filter(|outcome| outcome.side == side && outcome.revision == revision);
     let passed = ran.clone().filter(|outcome| outcome.result.is_ok()).count();
     format!("{revision}: {passed} of {} scenarios", ran.count())
 }

@@ -11,6 +11,7 @@ use serde::Deserialize;
 use tokio::process::Command;
 use tokio::time::timeout;
 
+use super::clients::Client;
 use crate::peers::install::{self, Installed};
 use crate::workspace;
 
@@ -85,6 +86,13 @@ impl Suite {
         std::fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))
     }
 
+    /// Plays one scenario against a client, by itself: what runs beside it would take from its time.
+    pub(crate) async fn play(&self, client: &Client, revision: &str, scenario: &str, more: &[&str]) -> Result<Ran> {
+        let about = ["--command", &client.command, "--scenario", scenario, "--spec-version", revision];
+        let name = format!("{}-{revision}-{}", client.language, scenario.replace('/', "-"));
+        self.run(&name, &[&["client"], &about[..], more].concat(), &client.environment).await
+    }
+
     /// Runs it once; what it writes goes into a folder of this name.
     pub(crate) async fn run(&self, name: &str, arguments: &[&str], environment: &Environment) -> Result<Ran> {
         let results = self.results.join(name);
@@ -102,7 +110,7 @@ impl Suite {
     }
 }
 
-/// The checks that the suite wrote down, in whatever folders it made.
+/// The checks that the suite wrote down, in whatever folders it made: there is one more for each stroke in a scenario's name.
 fn checks(folder: &Path) -> Result<Vec<Check>> {
     let mut checks = Vec::new();
     for entry in std::fs::read_dir(folder).context("the suite wrote no results")? {

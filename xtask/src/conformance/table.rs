@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use anyhow::{Context as _, Result};
 
-use super::Outcome;
 use super::requirements::Requirements;
 use super::suite::Suite;
+use super::{Outcome, Side};
 use crate::test::Target;
 use crate::workspace;
 
@@ -71,7 +71,7 @@ The scenarios of OAuth: the client takes a token, or a function that gives one, 
 
 fn cell(outcomes: &[Outcome], language: Target, revision: &str, scenario: &str) -> String {
     let of = |outcome: &&Outcome| {
-        outcome.language == Some(language) && outcome.revision == revision && outcome.scenario == scenario
+        outcome.side == Side::Client(language) && outcome.revision == revision && outcome.scenario == scenario
     };
     match outcomes.iter().find(of).map(|outcome| &outcome.result) {
         Some(Ok(1)) => "1 check".into(),
