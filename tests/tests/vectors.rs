@@ -17,10 +17,11 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Not over HTTP/2: `ff_interim` writes a head of HTTP/1.1 by hand. In the others the connection ends while a call is begun, and the client writes
 /// before it reads that (HTTP/1.1 looks first), so a vector cannot say how many attempts there are.
-const NOT_OVER_HTTP2: [&str; 7] = [
+const NOT_OVER_HTTP2: [&str; 8] = [
     "ff_interim",
     "m_listen_bounds[acknowledged]",
     "m_listen_bounds[reset]",
+    "m_rollback_fails[reset]",
     "s11_get_opens_and_shuts[reset]",
     "s23_cut_everywhere",
     "s33_port_closed",

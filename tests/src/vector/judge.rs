@@ -352,8 +352,10 @@ fn promises(vector: &Vector, report: &Report, ledger: &Ledger) -> Vec<String> {
     // MCP 2025-11-25, basic, requests: an id must not have been used before in the same session.
     // A redirect that is followed is the same request once more (RFC 9110 section 15.4).
     // Without a session there is nothing to tell two clients apart by.
-    let connects =
-        vector.steps.iter().filter(|step| matches!(step, Step::Call(call) if call.method == Method::Connect));
+    let connects = vector.steps.iter().filter(|step| match step {
+        Step::Call(call) | Step::Start(call) => call.method == Method::Connect,
+        _ => false,
+    });
     let one_client = connects.count() < 2;
     let mut ids = BTreeSet::new();
     let redirected = |status: Option<u16>| status.is_some_and(|status| (300..400).contains(&status));
