@@ -5,8 +5,8 @@
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize, Serializer};
-use serde_json::Value;
 use serde_json::value::RawValue;
+use serde_json::{Value, json};
 
 use crate::rpc::params::Params;
 use crate::tools::ToolAnnotations;
@@ -85,6 +85,19 @@ impl InitializeResult {
             }
         }
         discovered
+    }
+
+    /// All of it as the text of one JSON object under the names of `initialize`, whichever request it answers: what the server said
+    /// elsewhere is set, the rest is as it sent it.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        let mut members = Params::from_json("result", self.raw.get()).unwrap_or_default();
+        for (name, value) in [("protocolVersion", &json!(self.protocol_version)), ("serverInfo", &self.server_info)] {
+            if members.get(name).is_none() && !value.is_null() {
+                members.set(name, serde_json::value::to_raw_value(value).unwrap_or_default());
+            }
+        }
+        members.to_raw().unwrap_or_default().get().to_owned()
     }
 }
 
@@ -466,6 +479,16 @@ mod tests {
         assert_eq!(result.structured_content.as_ref().unwrap().get(), r#"{"n":123456789012345678901234567890}"#);
         assert_eq!(result.content.len(), 1);
         assert_eq!(serde_json::to_string(&result).unwrap(), text);
+    }
+
+    #[test]
+    fn what_a_server_says_of_itself_has_the_same_names_in_both_eras() {
+        let shaken = r#"{"protocolVersion":"2025-11-25","serverInfo":{"name":"s"},"n":18446744073709551616}"#;
+        assert_eq!(InitializeResult::from_raw(raw(shaken)).to_json(), shaken);
+        let told = r#"{"n":18446744073709551616,"_meta":{"io.modelcontextprotocol/serverInfo":{"name":"s"}}"#;
+        let discovered = InitializeResult::of_discovery(raw(&format!("{told}}}")));
+        let added = r#","protocolVersion":"2026-07-28","serverInfo":{"name":"s"}}"#;
+        assert_eq!(discovered.to_json(), format!("{told}{added}"));
     }
 
     #[test]
