@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::callbacks::{Callback, Mailbox};
 use crate::delivery::Loop;
-use crate::given::{bytes, call_options, callable, count, pair, seconds, text, truth, unknown, word};
+use crate::given::{bytes, call_options, callable, count, members, pair, seconds, text, truth, unknown, word};
 use crate::state::State;
 
 /// Where the callbacks of a client run.
@@ -81,6 +81,8 @@ fn option(b: ClientBuilder, name: &str, value: &Bound<'_, PyAny>, host: &Host) -
         "trust_annotations" => b.trust_annotations(word(name, value)?),
         "recovery" => b.recovery(word(name, value)?),
         "era" => b.era(word(name, value)?),
+        "extensions" => b.extensions(members(name, value)?),
+        "cache" => b.cache(truth(name, value)?),
         "lazy" => b.lazy(truth(name, value)?),
         "listen" => b.listen(truth(name, value)?),
         "idempotency_keys" => b.idempotency_keys(truth(name, value)?),

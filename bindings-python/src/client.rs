@@ -378,10 +378,10 @@ impl Client {
         Ok(Events { stream: Arc::new(AsyncMutex::new(self.core()?.events())), pid: process::id() })
     }
 
-    /// What the server said in its answer to `initialize`, as JSON.
+    /// What the server said of itself, as it sent it, under the names of `initialize`: JSON.
     #[getter]
     fn initialized(&self) -> PyResult<Option<String>> {
-        Ok(self.core()?.initialized().map(|initialized| initialized.raw.get().to_owned()))
+        Ok(self.core()?.initialized().map(|initialized| initialized.to_json()))
     }
 
     #[getter]

@@ -204,7 +204,8 @@ pub(crate) fn callable(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Py<PyAn
     if value.is_callable() { Ok(value.clone().unbind()) } else { Err(wrong(name, "callable", value)) }
 }
 
-fn members(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Map<String, Value>> {
+/// A JSON object.
+pub(crate) fn members(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Map<String, Value>> {
     match json_value(name, value)? {
         Value::Object(members) => Ok(members),
         _ => Err(wrong(name, "a mapping", value)),

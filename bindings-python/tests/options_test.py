@@ -93,6 +93,8 @@ EVERYTHING: dict[str, Any] = {
     "trust_annotations": "read_only",
     "recovery": "surface",
     "era": "legacy",
+    "extensions": {"dev.example/one": {"n": 1}},
+    "cache": True,
     "lazy": False,
     "listen": False,
     "idempotency_keys": True,

@@ -196,6 +196,8 @@ class Run:
 def _handler(answer: Any, takes: float) -> Any:
     async def handle(*_: Any) -> Any:
         await asyncio.sleep(takes)
+        if isinstance(answer, dict) and "$fails" in answer:
+            raise RuntimeError(answer["$fails"])
         return answer
 
     return handle

@@ -98,7 +98,11 @@ class ConnectOptions(CallOptions, total=False):
     recovery: Recovery | None
     """What to do about a lost session: `auto`, `surface`, `off`. Default: `auto`."""
     era: Era | None
-    """Which era to speak: `auto`, `legacy`, `modern`. Default: `auto`."""
+    """Which era to speak: `auto`, `legacy`, `modern`. Default: `auto`, which asks the server."""
+    extensions: Mapping[str, Mapping[str, Any]] | None
+    """Extensions of the protocol that you speak, by id, each with its settings: they are declared to the server. Default: none."""
+    cache: bool | None
+    """Answer lists and reads from memory as long as the server allows it. Default: False."""
     lazy: bool | None
     """Connecting returns at once, and the first call makes the handshake. Default: False."""
     listen: bool | None

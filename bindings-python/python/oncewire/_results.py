@@ -52,6 +52,11 @@ class CallToolResult(_Received):
     """The structured result."""
     is_error: bool
     """The tool says that it failed."""
+    result_type: str
+    """`complete`, or `task` where the server goes on with the call in a task, or what an extension that you declared has of its own."""
+    task: dict[str, Any] | None
+    """The task that the server goes on with, as it sent it: the call is not over, and `content` is empty. Only of servers to which you
+    declared tasks in `extensions`."""
     meta: dict[str, Any] | None
     """`_meta`"""
 
@@ -65,8 +70,13 @@ class CallToolResult(_Received):
     @classmethod
     def _of(cls, value: Any) -> CallToolResult:
         got = _object(value)
-        structured = got.get("structuredContent")
-        return cls(got, _items(got.get("content")), structured, got.get("isError") is True, _members(got.get("_meta")))
+        content, structured = _items(got.get("content")), got.get("structuredContent")
+        kind = _of(str, got.get("resultType"))
+        kind = "complete" if kind is None else kind
+        # The extension puts the members of the task beside the type, its forerunner into a member of their own.
+        task = got.get("task")
+        task = got if task is None and kind == "task" else task
+        return cls(got, content, structured, got.get("isError") is True, kind, task, _members(got.get("_meta")))
 
 
 @dataclass(frozen=True)

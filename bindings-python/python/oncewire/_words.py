@@ -48,6 +48,7 @@ EventName = Literal[
     "listener_on",
     "listener_off",
     "restore_failed",
+    "tool_dropped",
     "call_finished",
     "closed",
 ]
