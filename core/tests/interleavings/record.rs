@@ -1,6 +1,6 @@
 //! What happened in one run, for the scenario to check. Its own locks are the standard library's: they are not part of what is tried.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard};
 
@@ -17,8 +17,8 @@ pub(crate) struct Record {
     events: Mutex<Vec<Event>>,
     /// Which task started the flights, in order.
     starters: Mutex<Vec<TaskId>>,
-    /// The tasks that looked at the sessions, and then went to wait or on.
-    looked: Mutex<HashSet<TaskId>>,
+    /// The tasks that looked at the sessions, and how often they came by here.
+    looked: Mutex<HashMap<TaskId, usize>>,
     began: AtomicUsize,
     ended: AtomicUsize,
     /// Cancelled when that many tasks have looked.
@@ -42,7 +42,7 @@ impl Record {
     pub(crate) fn deliver(&self) {
         let looked = {
             let mut looked = locked(&self.looked);
-            looked.insert(me());
+            *looked.entry(me()).or_default() += 1;
             looked.len()
         };
         if let Some((count, all_looked)) = &self.all_looked
@@ -50,6 +50,11 @@ impl Record {
         {
             all_looked.cancel();
         }
+    }
+
+    /// The most turns of one task: looks, and words on a task that ended.
+    pub(crate) fn most_turns(&self) -> usize {
+        locked(&self.looked).values().copied().max().unwrap_or_default()
     }
 
     /// How many flights were started.

@@ -76,6 +76,7 @@ async fn end(sessions: Arc<Sessions>, record: &Record) {
     record.check_all_ended();
 }
 
+/// Each looks when it comes, when the flight starts, when its task has ended, and goes; none is kept awake by the looks of the others.
 #[test]
 fn all_get_the_session_of_one_flight() {
     explore("one flight", || {
@@ -85,6 +86,7 @@ fn all_get_the_session_of_one_flight() {
                 assert_eq!(acquired.unwrap().generation, 1);
             }
             assert_eq!(record.flights(), 1);
+            assert!(record.most_turns() <= 4, "woken for nothing: {} turns", record.most_turns());
             end(sessions, &record).await;
         });
     });
@@ -197,6 +199,29 @@ fn a_ping_that_is_dropped_wakes_all() {
             for (_, acquired) in outcomes(waiters).await {
                 assert_eq!(acquired.unwrap().generation, 1);
             }
+            end(sessions, &record).await;
+        });
+    });
+}
+
+/// Each asks once, however often it is woken; those who ask during a flight get what it brings.
+#[test]
+fn all_who_ask_for_a_new_session_get_one() {
+    explore("new sessions asked for", || {
+        block_on(async {
+            let (sessions, record) = client(Recovery::Surface, lands(), Record::default());
+            let first = sessions.acquire().await.unwrap();
+            let callers: Vec<_> = (0..WAITERS)
+                .map(|_| {
+                    let sessions = Arc::clone(&sessions);
+                    tokio::spawn(async move { sessions.recover().await })
+                })
+                .collect();
+            for caller in callers {
+                assert!(caller.await.unwrap().unwrap().generation > first.generation);
+            }
+            assert!(record.flights() <= 1 + WAITERS, "{} flights", record.flights());
+            drop(first);
             end(sessions, &record).await;
         });
     });

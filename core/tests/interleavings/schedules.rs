@@ -9,7 +9,7 @@ use shuttle::scheduler::{PctScheduler, RandomScheduler, Schedule, Scheduler, Tas
 use shuttle::{Config, Runner};
 
 /// Runs of each scheduler for one scenario, unless more are asked for.
-const RUNS: usize = 12_500;
+const RUNS: usize = 10_000;
 /// The switches at the worst moment that PCT tries together.
 const PCT_DEPTH: usize = 3;
 /// Fixed, so that a failure comes again.

@@ -15,12 +15,9 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 use crate::era::Lifecycle;
+use crate::locks;
 use crate::record::Record;
 use crate::results::InitializeResult;
-
-mod locks {
-    pub(super) use shuttle::sync::{Mutex, MutexGuard};
-}
 
 #[derive(Debug)]
 pub(crate) struct Session {
