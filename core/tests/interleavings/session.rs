@@ -208,25 +208,26 @@ pub(crate) mod listener {
 }
 
 mod restore {
-    use std::sync::Arc;
+    use std::sync::{Arc, PoisonError};
 
     use super::Session;
     use super::handshake::Handshake;
     use super::sessions::Sessions;
+    use crate::locks::{Mutex, MutexGuard};
 
     #[derive(Clone, Debug, Default)]
     pub(crate) struct Restorable;
 
-    pub(crate) type SharedRestorable = Arc<Restorable>;
+    pub(crate) type SharedRestorable = Arc<Mutex<Restorable>>;
 
     impl Sessions {
-        pub(super) fn restorable(&self) -> SharedRestorable {
-            Arc::clone(&self.restorable)
+        pub(super) fn restorable(&self) -> MutexGuard<'_, Restorable> {
+            self.restorable.lock().unwrap_or_else(PoisonError::into_inner)
         }
     }
 
     /// Nobody waits for it.
-    pub(super) fn restore(_handshake: &Handshake, _session: &Arc<Session>, _restorable: SharedRestorable) {}
+    pub(super) fn restore(_handshake: &Handshake, _session: &Arc<Session>, _restorable: Restorable) {}
 }
 
 mod verify {
