@@ -171,8 +171,11 @@ class Run {
   }
 
   #connectOptions(): ConnectOptions {
-    const { tokens, handlers, tools, ...plain } = this.#options;
+    const { tokens, handlers, tools, http2_only, ...plain } = this.#options;
     const options: Members = renamed(plain);
+    if (http2_only) {
+      options["httpVersion"] = "http2";
+    }
     if (tools) {
       options["tools"] = Object.fromEntries(
         Object.entries(tools as Record<string, Members>).map(([name, tool]) => [name, renamed(tool)]),

@@ -32,6 +32,7 @@ extension ClientOptions {
             case "max_pages": maxPages = value.intValue
             case "pool_idle_timeout": poolIdleTimeout = value.milliseconds
             case "fresh_connection": freshConnection = value.boolValue
+            case "http2_only": httpVersion = value.boolValue == true ? .http2 : nil
             case "trust_annotations": trustAnnotations = try word(value)
             case "resend": resend = try word(value)
             case "recovery": recovery = try word(value)
