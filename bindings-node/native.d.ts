@@ -35,7 +35,7 @@ export declare class NativeClient {
   get generation(): number | null
   /** The era. */
   get era(): string | null
-  /** The server's last answer to `initialize`, as it came. */
+  /** What the server said of itself, as it sent it, under the names of `initialize`. */
   get initialized(): string | null
 }
 

@@ -131,10 +131,10 @@ impl NativeClient {
         self.core.get().and_then(Client::era).map(str::to_owned)
     }
 
-    /// The server's last answer to `initialize`, as it came.
+    /// What the server said of itself, as it sent it, under the names of `initialize`.
     #[napi(getter)]
     pub fn initialized(&self) -> Option<String> {
-        self.core.get().and_then(Client::initialized).map(|initialized| initialized.raw.get().to_owned())
+        self.core.get().and_then(Client::initialized).map(|initialized| initialized.to_json())
     }
 
     fn client(&self) -> napi::Result<Client> {

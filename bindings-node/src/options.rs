@@ -6,6 +6,7 @@ use std::time::Duration;
 use oncewire::{ClientBuilder, Era, OptionError, Recovery, Resend, TrustAnnotations};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
 
 /// A time in milliseconds.
 #[derive(Clone, Copy, Deserialize)]
@@ -148,6 +149,8 @@ pub(crate) struct ClientOptions {
     trust_annotations: Option<TrustAnnotations>,
     recovery: Option<Recovery>,
     era: Option<Era>,
+    extensions: Option<Map<String, Value>>,
+    cache: Option<bool>,
     lazy: Option<bool>,
     listen: Option<bool>,
     idempotency_keys: Option<bool>,
@@ -204,6 +207,8 @@ impl ClientOptions {
             trust_annotations = |trust| trust;
             recovery = |recovery| recovery;
             era = |era| era;
+            extensions = |extensions| extensions;
+            cache = |cache| cache;
             lazy = |lazy| lazy;
             listen = |listen| listen;
             idempotency_keys = |keys| keys;

@@ -37,11 +37,16 @@ const client = await connect(new URL("http://127.0.0.1/mcp"), {
   onElicitation: () => ({ action: "decline" }),
   onRoots: () => ({ roots: [] }),
   tools: { slow: { timeout: 1, resend: "never" } },
+  era: "auto",
+  extensions: { "dev.example/one": { n: 1 } },
+  cache: true,
 });
 same<typeof client, Client>(true);
 
 const result = await client.callTool({ name: "poke", arguments: { a: 1 } }, { timeout: 1, resend: "always" });
 same<typeof result, CallToolResult>(true);
+same<typeof result.resultType, string>(true);
+same<typeof result.task, { [member: string]: unknown } | undefined>(true);
 for (const block of result.content) {
   if (block.type === "text") {
     same<typeof block.text, string>(true);
@@ -100,6 +105,8 @@ await client.setLogLevel("loud");
 await client.getPrompt({ name: "hello", arguments: { n: 1 } });
 // @ts-expect-error an answer to sampling has a role
 ({ onSampling: () => ({ model: "m", content: "" }) }) satisfies ConnectOptions;
+// @ts-expect-error the settings of an extension are an object
+({ extensions: { "dev.example/one": 1 } }) satisfies ConnectOptions;
 // @ts-expect-error a client is made by connect
 new Client();
 // @ts-expect-error an error is made of JSON

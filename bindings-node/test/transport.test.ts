@@ -94,6 +94,28 @@ for (const [name, make] of Object.entries(hosts)) {
       assert.equal(await scenario.count("DELETE"), 1);
     });
 
+    it("speaks the modern era to a server that does, and answers the host in its own", async () => {
+      const think = { method: "sampling/createMessage", params: { messages: [], maxTokens: 1 } };
+      await using scenario = await server.scenario({
+        main: { options: { era: "modern", asks: { poke: { rounds: [{ requests: { think } }] } } } },
+      });
+      const host = make();
+      const transport = new OncewireTransport(scenario.url);
+      await host.connect(transport);
+      assert.equal(transport.client?.era, "modern");
+      assert.equal(host.serverName(), "fault-server");
+      assert.equal((await host.call("poke")).content[0]?.text, "poke done");
+      assert.ok((await host.listTools()).tools.some((tool) => tool.name === "peek"));
+      await host.readResource("mem://a");
+      await host.ping();
+      await host.setLevel();
+      const { arrivals } = await scenario.ledger();
+      const [, answered] = arrivals.filter((arrival) => arrival.name === "poke");
+      assert.deepEqual(answered?.params["inputResponses"], { think: answer });
+      assert.equal(await scenario.count("initialize"), 0);
+      await host.close();
+    });
+
     it("recovers a lost session without a word to the host", async () => {
       await using scenario = await server.scenario();
       const host = make();

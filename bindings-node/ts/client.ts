@@ -91,7 +91,8 @@ export class Client implements AsyncDisposable {
   callTool(params: CallToolParams, options: ToolCallOptions & AsRawJson): Promise<string>;
   callTool(params: CallToolParams, options?: ToolCallOptions): Promise<CallToolResult>;
   async callTool(params: CallToolParams, options?: ToolCallOptions): Promise<unknown> {
-    return read(await this.#call("callTool", paramsText(params, "arguments"), options), options);
+    const result = read(await this.#call("callTool", paramsText(params, "arguments"), options), options);
+    return options?.rawJson ? result : typed(result as CallToolResult);
   }
 
   /** `tools/list`: all pages, unless a cursor is given. */
@@ -263,6 +264,26 @@ export function check(outcome: Outcome, below: (...args: never[]) => unknown = c
     Error.captureStackTrace(error, below);
     throw error;
   }
+}
+
+/** The result with what a host reads of it and a server may leave out, which is not enumerable: the data stays what the server sent. */
+function typed(result: CallToolResult): CallToolResult {
+  const read = (name: keyof CallToolResult, value: unknown) => {
+    if ((result?.[name] ?? undefined) === undefined) {
+      Object.defineProperty(result, name, { value, configurable: true, writable: true });
+    }
+  };
+  if (typeof result === "object" && result !== null) {
+    read("resultType", "complete");
+    if (result.resultType === "task") {
+      // The extension puts the members of the task beside the type, its forerunner into a member of their own.
+      read("task", result);
+    }
+    if (result.task !== undefined) {
+      read("content", []);
+    }
+  }
+  return result;
 }
 
 function read(outcome: Outcome, options: CallOptions | undefined): unknown {

@@ -18,6 +18,7 @@ export type EventName =
   | "listener_on"
   | "listener_off"
   | "restore_failed"
+  | "tool_dropped"
   | "call_finished"
   | "closed";
 

@@ -6,6 +6,7 @@ import type {
   CreateMessageResult,
   ElicitRequestParams,
   ElicitResult,
+  JsonObject,
   ListRootsResult,
   ServerNotification,
 } from "./types.js";
@@ -126,8 +127,12 @@ export interface ConnectOptions extends CallDefaults, Callbacks {
   trustAnnotations?: "none" | "read_only" | "hinted";
   /** What to do about a lost session. Default: `auto`. */
   recovery?: "auto" | "surface" | "off";
-  /** Which era to speak. Default: `auto`. */
+  /** Which era to speak. Default: `auto`, which asks the server. */
   era?: "auto" | "legacy" | "modern";
+  /** Extensions of the protocol that you speak, by id, each with its settings: they are declared to the server. Default: none. */
+  extensions?: Record<string, JsonObject>;
+  /** Answer lists and reads from memory as long as the server allows it. Default: false. */
+  cache?: boolean;
   /** `connect` returns without a handshake; the first call makes it. Default: false. */
   lazy?: boolean;
   /** Keep the server's optional GET stream open, on which it may speak unasked. Default: true. */

@@ -72,6 +72,16 @@ export interface CallToolResult extends Extensible {
   content: ContentBlock[];
   structuredContent?: JsonObject;
   isError?: boolean;
+  /**
+   * `complete`, or `task` where the server goes on with the call in a task, or what an extension that you declared has of its own. Where
+   * the server does not say, it reads `complete` and is not enumerable: the result stays what the server sent.
+   */
+  resultType: string;
+  /**
+   * The task that the server goes on with: the call is not over, and `content` is empty. Only of servers to which you declared tasks in
+   * `extensions`. Its members are those of the result itself, where the server puts them there; it is not enumerable then.
+   */
+  task?: JsonObject;
 }
 
 export interface ReadResourceResult extends Extensible {

@@ -20,8 +20,9 @@ export interface Ledger {
     traceparent: string | null;
     progress_token: boolean;
     params: Record<string, unknown>;
+    meta: Record<string, unknown> | null;
   }[];
-  executions: { name: string; key: string | null }[];
+  executions: { name: string; key: string | null; asked: boolean }[];
   sessions: { id: string }[];
   connections: { opened: number; open: number };
 }

@@ -148,12 +148,17 @@ class Run {
     if (client === undefined) {
       throw new Error("a call without a client");
     }
-    const { on_progress, ...given } = call.options ?? {};
+    const { on_progress, meta, ...given } = call.options ?? {};
     const options: Members = { ...renamed(given), ...aborted };
     if (on_progress) {
       options["onprogress"] = (now: unknown) => void progress.push(now);
     }
     const { level, ...others } = call.arguments ?? {};
+    if (meta != null && call.method === "request") {
+      others["params"] = { ...(others["params"] as Members), _meta: meta };
+    } else if (meta != null) {
+      others["_meta"] = meta;
+    }
     switch (call.method) {
       case "close":
         return client.close();
@@ -190,6 +195,10 @@ class Run {
       if (result != null) {
         options[`on${name.charAt(0).toUpperCase()}${name.slice(1)}`] = async () => {
           await new Promise((resolve) => setTimeout(resolve, (takes_ms as number) ?? 0));
+          const { $fails } = result as { $fails?: string };
+          if ($fails !== undefined) {
+            throw new Error($fails);
+          }
           return result;
         };
       }

@@ -153,10 +153,12 @@ export class OncewireTransport {
 
   /** The handshake of the core takes the place of the official client's. */
   async #initialize(request: JsonRpcRequest): Promise<object> {
-    const { capabilities, clientInfo } = request.params as {
+    const params = request.params as {
+      protocolVersion: string;
       capabilities: Record<string, unknown>;
       clientInfo: { name: string; version: string };
     };
+    const { capabilities, clientInfo } = params;
     const options: ConnectOptions = {
       ...this.#options,
       clientInfo: { name: clientInfo.name, version: clientInfo.version },
@@ -180,7 +182,9 @@ export class OncewireTransport {
       throw new Error("the transport was closed");
     }
     this.#client = client;
-    const { protocolVersion, serverInfo, instructions } = client;
+    const { serverInfo, instructions } = client;
+    // A server of the modern era knows no handshake: the official client is told the version that it asks for, and ours speaks the server's.
+    const protocolVersion = client.era === "modern" ? params.protocolVersion : client.protocolVersion;
     const result = { protocolVersion, capabilities: client.capabilities ?? {}, serverInfo };
     return instructions === undefined ? result : { ...result, instructions };
   }
