@@ -24,6 +24,7 @@
 
 mod arrival;
 mod ledger;
+mod modern;
 mod reply;
 mod server;
 

@@ -112,6 +112,17 @@ impl Arrival {
         Some(json!({ "jsonrpc": "2.0", "method": "notifications/progress", "params": params }))
     }
 
+    /// The first message of the stream that this request opens, if it is `subscriptions/listen`: all that was asked for is told.
+    #[must_use]
+    pub fn acknowledgement(&self) -> Value {
+        let filter = self.param("/notifications").cloned().unwrap_or_default();
+        let params = json!({
+            "_meta": { "io.modelcontextprotocol/subscriptionId": self.json_id() },
+            "notifications": filter,
+        });
+        json!({ "jsonrpc": "2.0", "method": "notifications/subscriptions/acknowledged", "params": params })
+    }
+
     /// 200 with this result as JSON.
     #[must_use]
     pub fn result(&self, result: &Value) -> Reply {

@@ -7,6 +7,8 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::{Arrival, Reply, Scripted};
+use crate::era::Lifecycle;
+use crate::session::handshake::VERSIONS;
 use crate::transport::exchange::Cause;
 
 /// One session that this server gave.
@@ -41,16 +43,18 @@ pub struct Execution {
     pub at: Instant,
 }
 
-#[derive(Debug, Default)]
-struct Record {
+#[derive(Debug)]
+pub(super) struct Record {
+    pub(super) era: Lifecycle,
     sessions: Vec<GivenSession>,
     executions: Vec<Execution>,
+    pub(super) complaints: Vec<String>,
 }
 
 /// The server; clones share everything.
 ///
 /// Its tools take no required arguments: `poke` (no hints), `peek` (`readOnlyHint`), `nudge` (`idempotentHint`). Its resource is `mem://a`, its
-/// prompt `hello`. It offers no GET stream (405) and answers with JSON.
+/// prompt `hello`. It offers no GET stream (405) and answers with JSON. It speaks one era at a time, and can change it.
 #[derive(Clone, Debug)]
 pub struct Server {
     stateful: bool,
@@ -67,7 +71,9 @@ impl Server {
     /// A server that gives sessions.
     #[must_use]
     pub fn new() -> Self {
-        Self { stateful: true, record: Arc::default() }
+        let record =
+            Record { era: Lifecycle::Legacy, sessions: Vec::new(), executions: Vec::new(), complaints: Vec::new() };
+        Self { stateful: true, record: Arc::new(Mutex::new(record)) }
     }
 
     /// A server that gives no session ids.
@@ -93,7 +99,7 @@ impl Server {
         self.scripted(|arrival, server| async move { server.answer(&arrival).await })
     }
 
-    fn record(&self) -> MutexGuard<'_, Record> {
+    pub(super) fn record(&self) -> MutexGuard<'_, Record> {
         self.record.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -147,7 +153,11 @@ impl Server {
                 at: Instant::now(),
             });
         }
-        result_of(arrival)
+        let mut result = result_of(arrival);
+        if self.era() == Lifecycle::Modern {
+            result["resultType"] = Value::from("complete");
+        }
+        result
     }
 
     /// Gives a new session: the reply to `initialize`.
@@ -168,6 +178,27 @@ impl Server {
         reply
     }
 
+    /// Why a server in good health does not even look at a request: it is of the other era, of a session that is not known, or without
+    /// the terms that it needs. `None` if it looks at it.
+    #[must_use]
+    pub fn refusal(&self, arrival: &Arrival) -> Option<Reply> {
+        if self.era() == Lifecycle::Modern {
+            return self.refusal_of_terms(arrival);
+        }
+        if matches!(arrival.method(), "initialize" | "DELETE") {
+            return None;
+        }
+        if !self.knows(arrival) {
+            return Some(match arrival.session() {
+                Some(_) => Reply::text(404, "unknown"),
+                None => bad_request("Bad Request: Mcp-Session-Id header is required"),
+            });
+        }
+        let version = arrival.header("mcp-protocol-version");
+        let unspoken = version.is_some_and(|version| !VERSIONS.contains(&version));
+        unspoken.then(|| bad_request("Bad Request: Unsupported protocol version"))
+    }
+
     /// What a server in good health answers.
     ///
     /// # Errors
@@ -175,8 +206,14 @@ impl Server {
     #[expect(clippy::unused_async, reason = "the shape of a script")]
     pub async fn answer(&self, arrival: &Arrival) -> Result<Reply, Cause> {
         arrival.take();
-        match arrival.method() {
-            "initialize" => return Ok(self.give_session(arrival)),
+        if let Some(refusal) = self.refusal(arrival) {
+            return Ok(refusal);
+        }
+        if self.era() == Lifecycle::Modern {
+            return Ok(self.answer_modern(arrival));
+        }
+        Ok(match arrival.method() {
+            "initialize" => self.give_session(arrival),
             "DELETE" => {
                 for session in &mut self.record().sessions {
                     if arrival.session() == Some(&session.id) {
@@ -184,14 +221,8 @@ impl Server {
                         session.alive = false;
                     }
                 }
-                return Ok(Reply::new(204));
+                Reply::new(204)
             }
-            _ => {}
-        }
-        if !self.knows(arrival) {
-            return Ok(Reply::text(404, "unknown"));
-        }
-        Ok(match arrival.method() {
             "GET" | "resume" => Reply::new(405),
             "notifications/initialized" => {
                 for session in &mut self.record().sessions {
@@ -206,6 +237,11 @@ impl Server {
             }
         })
     }
+}
+
+/// As the official servers of the handshake era refuse what they cannot place.
+fn bad_request(message: &str) -> Reply {
+    Reply::json(400, &json!({ "jsonrpc": "2.0", "id": null, "error": { "code": -32_000, "message": message } }))
 }
 
 fn result_of(arrival: &Arrival) -> Value {
