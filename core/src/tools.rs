@@ -34,7 +34,7 @@ struct Known {
     /// The whole list was read in this generation.
     complete: bool,
     tools: HashMap<String, ToolFacts>,
-    /// The list was asked for in vain: it is not asked for again before a call.
+    /// The list was asked for: it is not asked for again before a call.
     asked: bool,
     /// Counts the times that what was known was dropped, so that a list that was asked for before is not taken for new.
     epoch: u64,
@@ -95,11 +95,14 @@ impl ToolHints {
         self.asking.lock().await
     }
 
-    /// The server was asked in vain.
-    pub(crate) fn gave_nothing(&self, generation: u64) {
+    /// The server was asked at this epoch: if in vain, it is not asked again, unless the tools have changed meanwhile.
+    pub(crate) fn asked(&self, generation: u64, epoch: u64) {
         let mut known = self.known();
+        if known.epoch != epoch || known.generation > generation {
+            return;
+        }
         if known.generation < generation {
-            *known = Known { generation, epoch: known.epoch, ..Known::default() };
+            *known = Known { generation, epoch, ..Known::default() };
         }
         known.asked = true;
     }

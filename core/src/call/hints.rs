@@ -15,6 +15,7 @@ use crate::results::{Listed, Page, Tool};
 use crate::rpc::params::Params;
 use crate::session::Session;
 use crate::transport::answer::{Answer, Position};
+use crate::transport::classify::{self, Class, Evidence};
 use crate::transport::probe::Probe;
 
 /// How long a look-up may take, the wait for its session included.
@@ -29,23 +30,36 @@ pub(super) async fn have_looked_up(core: &Core, session: &Arc<Session>) {
     }
     let _asking = core.tools.asking().await;
     if core.tools.is_unasked(generation) {
+        let epoch = core.tools.epoch();
+        let asking = async {
+            // The call would get over a refused token, and go out without its headers.
+            if let Err(Some(refused)) = list_and_record(core, session).await
+                && let Ok(Some(_)) = core.wire.tokens.refresh(refused).await
+            {
+                look_up(core, session).await;
+            }
+        };
         // The caller may be gone before it is over: then the next one asks.
-        let _ = timeout(LOOK_UP_PATIENCE, look_up(core, session)).await;
-        if core.tools.is_unasked(generation) {
-            core.tools.gave_nothing(generation);
-        }
+        let _ = timeout(LOOK_UP_PATIENCE, asking).await;
+        core.tools.asked(generation, epoch);
     }
 }
 
 /// Lists the tools on this session and records their hints. The caller holds it to [`LOOK_UP_PATIENCE`].
 pub(crate) async fn look_up(core: &Core, session: &Arc<Session>) {
-    let epoch = core.tools.epoch();
-    if let Some(tools) = list(core, session).await {
-        core.tools.record(session.generation, epoch, tools.iter().map(|tool| &**tool));
-    }
+    // No answer means no hints.
+    let _ = list_and_record(core, session).await;
 }
 
-async fn list(core: &Core, session: &Arc<Session>) -> Option<Vec<Box<RawValue>>> {
+/// If the server refused the token, the error is its serial.
+async fn list_and_record(core: &Core, session: &Arc<Session>) -> Result<(), Option<u64>> {
+    let epoch = core.tools.epoch();
+    let tools = list(core, session).await?;
+    core.tools.record(session.generation, epoch, tools.iter().map(|tool| &**tool));
+    Ok(())
+}
+
+async fn list(core: &Core, session: &Arc<Session>) -> Result<Vec<Box<RawValue>>, Option<u64>> {
     let mut tools = Vec::new();
     let mut params = Params::none();
     for _ in 0..core.settings.max_pages {
@@ -63,14 +77,22 @@ async fn list(core: &Core, session: &Arc<Session>) -> Option<Vec<Box<RawValue>>>
             on_message: None,
         };
         let request = Request::new(Method::LIST_TOOLS.as_str(), params);
-        let (ended, _) = attempt.run(request, Probe::new(), &mut Position::default()).await;
-        let Ended::Head { answer: Answer::Result(raw), .. } = ended else { return None };
+        let probe = Probe::new();
+        let mut position = Position::default();
+        let (ended, token) = attempt.run(request, probe.clone(), &mut position).await;
+        let Ended::Head { answer: Answer::Result(raw), .. } = ended else {
+            let end = ended.end(&position).ok_or(None)?;
+            let (carried_session, lifecycle) = (session.has_id(), session.lifecycle());
+            let body_taken = probe.body_taken();
+            let class = classify::call(&Evidence { carried_session, lifecycle, body_taken, end }).class;
+            return Err(token.filter(|_| class == Class::Unauthorized));
+        };
         let page = Page::of(&raw, Tool::MEMBER);
         tools.extend(page.items);
         match page.next_cursor {
-            Some(cursor) => params = Params::from_value("params", &json!({ "cursor": cursor })).ok()?,
-            None => return Some(tools),
+            Some(cursor) => params = Params::from_value("params", &json!({ "cursor": cursor })).map_err(|_| None)?,
+            None => return Ok(tools),
         }
     }
-    None
+    Err(None)
 }

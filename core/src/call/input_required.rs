@@ -60,8 +60,9 @@ impl Driver {
         if answered.lifecycle == Lifecycle::Legacy || method.is_raw() {
             return Ok(Reading::Whole(answered));
         }
-        let typed = serde_json::from_str::<Typed>(answered.raw.get());
-        let Ok(Typed { result_type }) = typed else {
+        // A struct can be read from a list, too.
+        let typed = Some(answered.raw.get()).filter(|raw| raw.starts_with('{')).map(serde_json::from_str::<Typed>);
+        let Some(Ok(Typed { result_type })) = typed else {
             return Err(self.unusable(Kind::Protocol, "its result is no object with a readable resultType".to_owned()));
         };
         let asks = *method == Method::CALL_TOOL || *method == Method::READ_RESOURCE || *method == Method::GET_PROMPT;

@@ -28,7 +28,7 @@ use crate::era::Lifecycle;
 use crate::error::Error;
 use crate::event::{Event, EventName};
 use crate::method::Method;
-use crate::outcome::{Execution, Kind, merge};
+use crate::outcome::{Execution, Kind};
 use crate::policy::decide::Counts;
 use crate::rpc::message::notification_bytes;
 use crate::rpc::params::Params;
@@ -241,7 +241,7 @@ impl Drop for Guard {
     fn drop(&mut self) {
         if self.armed {
             self.end(Kind::Cancelled);
-            let (execution, proof) = merge(&self.record.attempts());
+            let (execution, proof) = verdict::without_answer(&self.record.attempts());
             self.emit(execution, Some(Kind::Cancelled), proof);
         }
     }

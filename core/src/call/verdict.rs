@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::record::CallRecord;
 use crate::error::{Error, Failure, RpcFailure};
-use crate::outcome::{Attempt, Execution, Kind, Phase, merge};
+use crate::outcome::{Attempt, Execution, Kind, Phase, Proof, merge};
 use crate::rpc::message::ErrorObject;
 use crate::session::handshake::FlightFailure;
 use crate::session::sessions::NoSession;
@@ -22,14 +22,19 @@ pub(crate) struct Circumstances {
     pub(crate) source: Option<Arc<dyn StdError + Send + Sync>>,
 }
 
-/// The call fails with what its attempts prove together.
-pub(crate) fn failed(record: &CallRecord, kind: Kind, phase: Phase, circumstances: Circumstances) -> Error {
-    let attempts = record.attempts();
-    let (execution, proof) = match merge(&attempts) {
+/// What the attempts of a call prove together that ends without an answer to hand over.
+pub(crate) fn without_answer(attempts: &[Attempt]) -> (Execution, Option<Proof>) {
+    match merge(attempts) {
         // An answer that could not be delivered says nothing of effects.
         (Execution::Answered, _) => (Execution::MayHaveExecuted, None),
         merged => merged,
-    };
+    }
+}
+
+/// The call fails with what its attempts prove together.
+pub(crate) fn failed(record: &CallRecord, kind: Kind, phase: Phase, circumstances: Circumstances) -> Error {
+    let attempts = record.attempts();
+    let (execution, proof) = without_answer(&attempts);
     Error::from_failure(Failure {
         kind,
         execution,

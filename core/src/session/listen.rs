@@ -167,6 +167,10 @@ impl Listener {
                 }
             }
         };
+        // The stream may have ended right behind its first message.
+        if told.has_changed().is_ok_and(|changed| changed) {
+            acknowledged();
+        }
         match ended.end(&position).map(classify::listen) {
             Some(ListenConclusion::NotOffered) => Stream::Off,
             // Without a token or headers of the host it is tried again like anything else.

@@ -2,19 +2,28 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod cache;
 mod clocks;
 mod close;
 mod dropped;
+mod era_change;
+mod era_probe;
+mod era_terms;
 mod handlers;
 mod handshake;
 mod hints;
+mod input_bounds;
+mod input_required;
 mod limits;
 mod listener;
+mod modern_calls;
 mod paging;
 mod recovery;
 mod resume;
 mod retries;
+mod subscriptions;
 mod support;
 mod threads;
 mod tokens;
+mod tools_first;
 mod verify;

@@ -26,6 +26,25 @@ pub(crate) fn builder(exchange: &Arc<Scripted>) -> ClientBuilder {
     Client::builder("http://server.test/mcp").exchange(Arc::clone(exchange) as _).era(Era::Legacy).listen(false)
 }
 
+/// As [`builder`], and it finds out the server's era.
+pub(crate) fn either_era(exchange: &Arc<Scripted>) -> ClientBuilder {
+    builder(exchange).era(Era::Auto)
+}
+
+/// So many of these calls at once; each outcome in its place.
+pub(crate) async fn at_once<T, F, R>(count: usize, call: F) -> Vec<T>
+where
+    T: Send + 'static,
+    F: Fn(usize) -> R,
+    R: Future<Output = T> + Send + 'static,
+{
+    let mut outcomes = Vec::new();
+    for running in (0..count).map(|number| tokio::spawn(call(number))).collect::<Vec<_>>() {
+        outcomes.push(running.await.unwrap());
+    }
+    outcomes
+}
+
 pub(crate) async fn connect(exchange: &Arc<Scripted>) -> Client {
     builder(exchange).connect().await.unwrap()
 }
