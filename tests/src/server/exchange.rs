@@ -123,11 +123,11 @@ pub(crate) async fn serve<W: Wire>(state: &Arc<State>, connection: u64, request:
         Ok(()) => Flow::KeepAlive,
         Err(Stop::Cut(how)) => Flow::End(how),
         Err(Stop::Reset) => Flow::KeepAlive,
-        Err(Stop::Broken) if W::SHARED => {
+        Err(Stop::Broken) => {
+            // A client that left at once did so before there was an arrival to note it of.
             state.client_left(seq);
-            Flow::KeepAlive
+            if W::SHARED { Flow::KeepAlive } else { Flow::End(Cut::Close) }
         }
-        Err(Stop::Broken) => Flow::End(Cut::Close),
     }
 }
 

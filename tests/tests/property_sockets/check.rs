@@ -91,7 +91,7 @@ impl Judge<'_> {
     fn executions(&mut self) {
         for (nth, call) in self.plan.calls.iter().enumerate() {
             let key = key(nth);
-            let runs: Vec<_> = self.ledger.executions.iter().filter(|run| run.key.as_ref() == Some(&key)).collect();
+            let runs: Vec<_> = self.ledger.executions.iter().filter(|run| call_of(run.key.as_deref()) == key).collect();
             let trusted = match call.what {
                 "peek" => self.plan.trust != TrustAnnotations::None,
                 "nudge" => self.plan.trust == TrustAnnotations::Hinted,
@@ -99,8 +99,13 @@ impl Judge<'_> {
             };
             let leave = call.resend == Resend::Always || (call.resend == Resend::Default && trusted);
             let most = if leave { 3 } else { 1 };
-            if runs.len() > most {
-                self.wrong.push(format!("call {nth} ({}) ran {} times", call.what, runs.len()));
+            // A leg is no repeat of the one before, and has a key of its own.
+            let legs: BTreeSet<_> = runs.iter().map(|run| &run.key).collect();
+            for leg in legs {
+                let times = runs.iter().filter(|run| run.key == *leg).count();
+                if times > most {
+                    self.wrong.push(format!("call {nth} ({}) ran {times} times as {leg:?}", call.what));
+                }
             }
             let sessions: BTreeSet<_> = runs.iter().map(|run| &run.session).collect();
             if call.what == "nudge" && call.resend == Resend::Default && sessions.len() > 1 {
@@ -109,6 +114,11 @@ impl Judge<'_> {
         }
         if self.ledger.max_concurrent_initialize > 1 {
             self.wrong.push(format!("{} handshakes at once", self.ledger.max_concurrent_initialize));
+        }
+        for arrival in &self.ledger.arrivals {
+            if let Some(what) = &arrival.malformed {
+                self.wrong.push(format!("{:?} {:?} is malformed: {what}", arrival.rpc, arrival.name));
+            }
         }
         if self.ledger.too_early > 0 {
             self.wrong.push(format!("{} requests before the end of the handshake", self.ledger.too_early));
@@ -133,7 +143,7 @@ impl Judge<'_> {
         }
         for (nth, end) in self.course.ends.iter().enumerate() {
             let End::Error(error) = end else { continue };
-            let ran = self.ledger.executions.iter().any(|run| run.key == Some(key(nth)))
+            let ran = self.ledger.executions.iter().any(|run| call_of(run.key.as_deref()) == key(nth))
                 || error.attempts().iter().any(|attempt| self.ran(attempt.id));
             if error.not_executed() && ran {
                 self.wrong.push(format!("call {nth} says not_executed and ran"));
@@ -178,11 +188,12 @@ impl Judge<'_> {
             .filter(|event| event.event == EventName::CallFinished)
             // An answer that is read is let go of, too.
             .filter(|event| event.execution == Some(Execution::Answered) || event.kind.is_some_and(by_the_caller))
-            .filter_map(|event| event.idempotency_key.clone())
+            .map(|event| call_of(event.idempotency_key.as_deref()).to_owned())
             .collect();
         for arrival in &self.ledger.arrivals {
-            let Some(key) = &arrival.key else { continue };
-            if arrival.rule.is_none() && arrival.client_gone_at_ms.is_some() && !let_go.contains(key) {
+            // The legs of a call that the client made the key for have keys that no event tells.
+            let Some(key) = arrival.key.as_ref().filter(|key| key.starts_with("call-")) else { continue };
+            if arrival.rule.is_none() && arrival.client_gone_at_ms.is_some() && !let_go.contains(call_of(Some(key))) {
                 self.wrong.push(format!("the client let go of {key}, which it had to wait for"));
             }
         }
@@ -206,6 +217,11 @@ impl Judge<'_> {
             }
         }
     }
+}
+
+/// The key of the call that a leg belongs to.
+fn call_of(key: Option<&str>) -> &str {
+    key.and_then(|key| key.split('/').next()).unwrap_or_default()
 }
 
 fn by_the_caller(kind: Kind) -> bool {

@@ -1,7 +1,7 @@
 //! What a run is made of: the server's nature and faults, the calls, and what else happens. Plain data, printed when a run fails.
 
 use fastrand::Rng;
-use oncewire_tests::server::{Options, Rule};
+use oncewire_tests::server::{Era, Options, Rule};
 use serde_json::{Value, json};
 
 #[derive(Debug, Clone)]
@@ -12,6 +12,7 @@ pub(crate) struct Plan {
     pub(crate) listen: bool,
     pub(crate) recovery: oncewire::Recovery,
     pub(crate) trust: oncewire::TrustAnnotations,
+    pub(crate) cache: bool,
     pub(crate) options: Value,
     pub(crate) faults: Vec<Fault>,
     pub(crate) happenings: Vec<(u64, What)>,
@@ -31,6 +32,7 @@ pub(crate) struct Fault {
 pub(crate) enum What {
     Forget,
     Restart,
+    Become(Era),
     CutClose,
     CutReset,
     Down(u64),
@@ -68,11 +70,14 @@ impl Plan {
         use oncewire::{Recovery, TrustAnnotations as Trust};
         let http2 = random.bool();
         let options = json!({
+            "era": pick(random, &["legacy", "legacy", "modern", "modern", "dual"]),
+            "asks": asks(random),
+            "keep": if chance(random, 30) { json!({"resources/list": {"ttl_ms": 100}, "resources/read": {"ttl_ms": 50}}) } else { json!({}) },
             "answer": pick(random, &["json", "sse"]),
             "get": pick(random, &["stream", "stream", "not_allowed"]),
             "sessions": chance(random, 85),
             "unknown_session": pick(random, &["json", "server_error", "our_id", "text", "empty"]),
-            "idle_close_ms": chance(random, 10).then_some(60),
+            "idle_close_ms": chance(random, 10).then_some(150),
             "slow_ms": random.u64(50..300),
             "progress_every_ms": 40,
             "max_concurrent_streams": chance(random, 15).then(|| random.u32(2..4)),
@@ -84,6 +89,8 @@ impl Plan {
             (What::Forget, 40),
             (What::Forget, 15),
             (What::Restart, 20),
+            (What::Become(pick(random, &[Era::Legacy, Era::Modern, Era::Dual])), 25),
+            (What::Become(pick(random, &[Era::Legacy, Era::Modern, Era::Dual])), 10),
             (What::CutClose, 10),
             (What::CutReset, 10),
             (down, 15),
@@ -100,6 +107,7 @@ impl Plan {
             listen: chance(random, 70),
             recovery: pick(random, &[Recovery::Auto, Recovery::Auto, Recovery::Auto, Recovery::Surface, Recovery::Off]),
             trust: pick(random, &[Trust::Hinted, Trust::Hinted, Trust::ReadOnly, Trust::None]),
+            cache: random.bool(),
             options,
             faults,
             happenings,
@@ -151,6 +159,26 @@ impl Plan {
     }
 }
 
+/// What some tools and others ask before they answer; with this state or none, once or twice.
+fn asks(random: &mut Rng) -> Value {
+    let mut asks = json!({});
+    for name in ["poke", "peek", "nudge", "mem://a", "hello"] {
+        if chance(random, 25) {
+            let rounds = (0..random.usize(1..3)).map(|nth| {
+                let state = if random.bool() { json!(format!("{name} {nth}")) } else { Value::Null };
+                let requests = if state.is_null() || random.bool() {
+                    json!({format!("r{nth}"): {"method": "roots/list"}})
+                } else {
+                    json!({})
+                };
+                json!({"requests": requests, "state": state})
+            });
+            asks[name] = json!({"rounds": rounds.collect::<Vec<_>>()});
+        }
+    }
+    asks
+}
+
 impl Call {
     fn random(random: &mut Rng) -> Self {
         use oncewire::Resend::{Always, Default, Never};
@@ -169,7 +197,10 @@ impl Call {
 
 impl Fault {
     fn random(random: &mut Rng, http2: bool) -> Self {
-        let when = match random.u32(..20) {
+        let when = match random.u32(..23) {
+            20 => json!({"rpc": "server/discover"}),
+            21 => json!({"rpc": "subscriptions/listen"}),
+            22 => json!({"leg": true, "rpc": "tools/call"}),
             0 => json!({"rpc": "initialize"}),
             1 => json!({"rpc": "notifications/initialized"}),
             2 => json!({"http": "GET"}),

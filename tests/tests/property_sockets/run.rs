@@ -58,6 +58,8 @@ async fn course(plan: &Plan, server: Arc<FaultServer>) -> Result<Course, String>
         .listen(plan.listen)
         .recovery(plan.recovery)
         .trust_annotations(plan.trust)
+        .cache(plan.cache)
+        .on_roots(|_: Value| async { Ok(json!({"roots": []})) })
         .connect_patience(Duration::from_secs(2))
         // A resumed stream may stay open and silent here; nothing else ends that.
         .orphan_timeout(Duration::from_secs(1))
@@ -140,6 +142,7 @@ async fn happen(what: What, client: &Client, server: &FaultServer) {
     match what {
         What::Forget => server.forget_sessions(),
         What::Restart => server.restart().await,
+        What::Become(era) => server.become_era(era),
         What::CutClose => server.cut_connections(Cut::Close),
         What::CutReset => server.cut_connections(Cut::Reset),
         What::Down(ms) => {
