@@ -99,10 +99,13 @@ async fn run_all(options: &Options, languages: &[Target]) -> Result<(Vec<Require
     let all = Requirements::read(&suite)?;
     let wanted = |scenario: &str| options.only.as_ref().is_none_or(|only| only == scenario);
     let mut outcomes = Vec::new();
-    if wanted(server::SCENARIO) {
-        let started = Instant::now();
-        let result = server::session_lifecycle(&suite).await?;
-        outcomes.push(told(Side::FaultServer, "any version", server::SCENARIO, result, started.elapsed()));
+    for requirements in &all {
+        let revision = requirements.revision;
+        for scenario in server::scenarios(revision).iter().filter(|scenario| wanted(scenario)) {
+            let started = Instant::now();
+            let result = server::passes(&suite, revision, scenario).await?;
+            outcomes.push(told(Side::FaultServer, revision, scenario, result, started.elapsed()));
+        }
     }
     for language in languages {
         let started = Instant::now();
@@ -149,14 +152,13 @@ fn told(
 /// The summary, the page, and the last line.
 fn close(options: &Options, languages: &[Target], all: &[Requirements], outcomes: &[Outcome]) -> Result<bool> {
     println!();
-    for language in Target::ALL {
-        if languages.contains(&language) {
-            let of = |revision: &str| counted(outcomes, language, revision);
-            let counts = all.iter().map(|requirements| of(requirements.revision)).collect::<Vec<_>>();
-            println!("{language:<7} {}", counts.join(" | "));
-        } else {
-            println!("{language:<7} left out (--skip {language})");
-        }
+    let sides = [Side::FaultServer].into_iter().chain(Target::ALL.map(Side::Client)).chain([Side::MustFail]);
+    for side in sides.filter(|side| outcomes.iter().any(|outcome| outcome.side == *side)) {
+        let counts = all.iter().map(|requirements| counted(outcomes, side, requirements.revision)).collect::<Vec<_>>();
+        println!("{:<14} {}", side.to_string(), counts.join(" | "));
+    }
+    for language in Target::ALL.iter().filter(|language| !languages.contains(language)) {
+        println!("[{language}] was left out (--skip {language})");
     }
     let failed = outcomes.iter().filter(|outcome| outcome.result.is_err()).count();
     let (mut passed, mut failed) = (outcomes.len() - failed, failed);
@@ -174,9 +176,8 @@ fn close(options: &Options, languages: &[Target], all: &[Requirements], outcomes
     Ok(failed == 0 && passed > 0)
 }
 
-/// How many scenarios of a revision passed.
-fn counted(outcomes: &[Outcome], language: Target, revision: &str) -> String {
-    let side = Side::Client(language);
+/// How many scenarios of a revision came out as they must.
+fn counted(outcomes: &[Outcome], side: Side, revision: &str) -> String {
     let ran = outcomes.iter().filter(|outcome| outcome.side == side && outcome.revision == revision);
     let passed = ran.clone().filter(|outcome| outcome.result.is_ok()).count();
     format!("{revision}: {passed} of {} scenarios", ran.count())

@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result};
 
 use super::requirements::Requirements;
 use super::suite::Suite;
-use super::{Outcome, Side};
+use super::{Outcome, Side, server};
 use crate::test::Target;
 use crate::workspace;
 
@@ -27,12 +27,19 @@ pub(crate) fn page(all: &[Requirements], outcomes: &[Outcome]) -> String {
             let note = if scenario.required { "" } else { " (not scored)" };
             page.push_str(&format!("| {}{note} |", scenario.name));
             for language in Target::ALL {
-                page.push_str(&format!(" {} |", cell(outcomes, language, revision, &scenario.name)));
+                let cell = cell(outcomes, Side::Client(language), revision, &scenario.name);
+                page.push_str(&format!(" {cell} |"));
             }
             page.push('\n');
         }
     }
-    page.push_str("\n## Left out\n");
+    page.push_str(FAULT_SERVER);
+    for requirements in all {
+        for scenario in server::scenarios(requirements.revision) {
+            let cell = cell(outcomes, Side::FaultServer, requirements.revision, scenario);
+            page.push_str(&format!("| {} | {scenario} | {cell} |\n", requirements.revision));
+        }
+    }
     page.push_str(LEFT_OUT);
     for requirements in all {
         let names = |list: &[String]| list.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
@@ -56,23 +63,29 @@ Each scenario is run by itself, against a client of a few lines in each language
 the client ended well: in the suite alone a client that does nothing passes some of them. The numbers are the checks that succeeded.
 
 The suite says nothing of what this project is about: no scenario loses a session, a connection or an answer. The [scenarios of the project](../tests/vectors/README.md)
-and the [real servers](servers.md) do. It tells that what goes over the wire is MCP. The fault server that the project's own tests run against passes the
-suite's `{}` for servers.
+and the [real servers](servers.md) do. It tells that what goes over the wire is MCP.
 ",
         Suite::title(),
-        super::server::SCENARIO,
     )
 }
 
-const LEFT_OUT: &str = "\
+const FAULT_SERVER: &str = "
+## The fault server
+The project's own tests run against a server that fails on demand and keeps a ledger. Where it is not told to fail it must be a correct server: the scenarios for
+servers that are about what it does, in both eras.
+
+| revision | scenario | checks |
+| --- | --- | --- |
+";
+
+const LEFT_OUT: &str = "
+## Left out
 The scenarios of OAuth: the client takes a token, or a function that gives one, and leaves to it how the token comes about. Those that a revision requires stand in
 `xtask/conformance/expected-failures.yml` and are run with the client in Rust; when one passes, the command fails until its line is removed.
 ";
 
-fn cell(outcomes: &[Outcome], language: Target, revision: &str, scenario: &str) -> String {
-    let of = |outcome: &&Outcome| {
-        outcome.side == Side::Client(language) && outcome.revision == revision && outcome.scenario == scenario
-    };
+fn cell(outcomes: &[Outcome], side: Side, revision: &str, scenario: &str) -> String {
+    let of = |outcome: &&Outcome| outcome.side == side && outcome.revision == revision && outcome.scenario == scenario;
     match outcomes.iter().find(of).map(|outcome| &outcome.result) {
         Some(Ok(1)) => "1 check".into(),
         Some(Ok(checks)) => format!("{checks} checks"),

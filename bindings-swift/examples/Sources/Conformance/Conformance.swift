@@ -33,11 +33,13 @@ struct Conformance {
         let environment = ProcessInfo.processInfo.environment
         let (listening, heard) = AsyncStream.makeStream(of: Void.self)
         // What is left out of an answer is filled with the defaults of the schema: by the client, not here.
-        var options = ClientOptions(
+        let options = ClientOptions(
             onElicitation: { _ in ["action": "accept", "content": [:]] },
             onEvent: { event in if event.event == .listenerOn { heard.yield() } })
-        options.era = environment["MCP_CONFORMANCE_PROTOCOL_VERSION", default: ""] >= "2026" ? .modern : .legacy
         let client = try await Client.connect(url: url, options: options)
+        // The client finds out by itself which era the server speaks.
+        let era = environment["MCP_CONFORMANCE_PROTOCOL_VERSION", default: ""] >= "2026" ? "modern" : "legacy"
+        guard client.era == era else { throw Problem(text: "the client speaks the wrong era: \(client.era ?? "none")") }
         switch environment["MCP_CONFORMANCE_SCENARIO"] {
         case "elicitation-sep1034-client-defaults":
             // The server asks on the stream that the client opens beside its calls, and asks nobody if there is none yet.
