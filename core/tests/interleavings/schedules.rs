@@ -10,7 +10,7 @@ use shuttle::{Config, Runner};
 
 /// Runs of each scheduler for one scenario, unless more are asked for.
 const RUNS: usize = 10_000;
-/// The switches at the worst moment that PCT tries together.
+/// How many points of the code have to come in the wrong order for the deepest fault that PCT looks for.
 const PCT_DEPTH: usize = 3;
 /// Fixed, so that a failure comes again.
 const SEED: u64 = 20_251_125;
