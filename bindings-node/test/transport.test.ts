@@ -70,6 +70,16 @@ const hosts: Record<string, () => Host> = {
   },
 };
 
+it("declares the extensions of the host, and those that are given to the transport", async () => {
+  await using scenario = await server.scenario();
+  const client = new Client2(info, { capabilities: { extensions: { "dev.example/one": { n: 1 } } } });
+  await client.connect(new OncewireTransport(scenario.url, { extensions: { "dev.example/two": {} } }));
+  const { arrivals } = await scenario.ledger();
+  const { params } = arrivals.find(({ rpc }) => rpc === "initialize") ?? assert.fail();
+  assert.deepEqual(params["capabilities"], { extensions: { "dev.example/one": { n: 1 }, "dev.example/two": {} } });
+  await client.close();
+});
+
 for (const [name, make] of Object.entries(hosts)) {
   describe(`${name} over oncewire/transport`, () => {
     it("connects with one handshake of the core's, calls, lists, reads, and ends with one DELETE", async () => {

@@ -1,6 +1,7 @@
 /** Every option. Times are in milliseconds. What is left out has the default of the core, named with each. */
 
 import type { Event } from "./events.js";
+import type { RawJson } from "./raw-json.js";
 import type {
   CreateMessageRequestParams,
   CreateMessageResult,
@@ -130,7 +131,7 @@ export interface ConnectOptions extends CallDefaults, Callbacks {
   /** Which era to speak. Default: `auto`, which asks the server. */
   era?: "auto" | "legacy" | "modern";
   /** Extensions of the protocol that you speak, by id, each with its settings: they are declared to the server. Default: none. */
-  extensions?: Record<string, JsonObject>;
+  extensions?: Record<string, JsonObject> | RawJson;
   /** Answer lists and reads from memory as long as the server allows it. Default: false. */
   cache?: boolean;
   /** `connect` returns without a handshake; the first call makes it. Default: false. */

@@ -15,9 +15,9 @@ export class RawJson {
     this.text = text;
   }
 
-  /** It stands for all arguments or all params; as a part of them it would come out as something else. */
+  /** It stands for all arguments, params or extensions; as a part of them it would come out as something else. */
   toJSON(): never {
-    throw new TypeError("rawJson stands for the whole of the arguments or params, not for a part of them");
+    throw new TypeError("rawJson stands for the whole of the arguments, params or extensions, not for a part of them");
   }
 }
 
@@ -26,19 +26,21 @@ export function rawJson(text: string): RawJson {
   return new RawJson(text);
 }
 
+type Replacer = (name: string, value: unknown) => unknown;
+
 /** The JSON of these params; of the one member that may be exact, the text as it was given. @internal */
-export function paramsText(params: object, exact: string): string {
+export function paramsText(params: object, exact: string, replacer?: Replacer): string {
   const { [exact]: member, ...others } = params as Record<string, unknown>;
   if (!(member instanceof RawJson)) {
-    return JSON.stringify(params);
+    return JSON.stringify(params, replacer);
   }
-  const text = JSON.stringify(others);
+  const text = JSON.stringify(others, replacer);
   return `${text.slice(0, -1)}${text === "{}" ? "" : ","}${JSON.stringify(exact)}:${member.text}}`;
 }
 
 /** Options as JSON. What is no number would come out as null, as if it were not given. @internal */
 export function optionsText(options: object): string {
-  return JSON.stringify(options, (name, value: unknown) => {
+  return paramsText(options, "extensions", (name, value) => {
     if (typeof value === "number" && !Number.isFinite(value)) {
       throw new TypeError(`${name}: ${value} is no finite number`);
     }

@@ -3,6 +3,7 @@
 import { execFileSync, spawn } from "node:child_process";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import { exactParse, exactText } from "./exact.js";
 
 /** The root of this package, seen from `build/test/support`. */
 export const packageRoot = join(__dirname, "..", "..", "..");
@@ -108,7 +109,7 @@ export class FaultServer {
   }
 
   async ask<T = void>(method: string, path: string, body?: unknown): Promise<T> {
-    const init = body === undefined ? { method } : { method, body: JSON.stringify(body) };
+    const init = body === undefined ? { method } : { method, body: exactText(body) };
     const response = await fetch(this.control + path, init);
     const answer = (await response.json()) as T & { error?: string };
     if (response.status !== 200) {
@@ -125,7 +126,7 @@ export class FaultServer {
 /** The vectors that Node runs, expanded. */
 export function vectors(): Vector[] {
   const text = execFileSync(binary(), ["--vectors", "node"], { encoding: "utf8", maxBuffer: 1 << 30 });
-  return JSON.parse(text) as Vector[];
+  return exactParse(text) as Vector[];
 }
 
 /** One case, as in `tests/src/vector/model.rs`; what the runner does not read is left out. */

@@ -10,7 +10,9 @@ import {
   MayHaveExecutedError,
   NotExecutedError,
   OncewireError,
+  rawJson,
 } from "oncewire";
+import { exactParse, exactText, holdsExact } from "./exact.js";
 import type { Control, FaultServer, Scenario, Vector } from "./fault-server.js";
 
 type Members = Record<string, unknown>;
@@ -31,7 +33,7 @@ interface Started {
 /** Everything that is wrong with this vector; nothing if all is well. */
 export async function run(server: FaultServer, vector: Vector): Promise<string[]> {
   await using scenario = await server.vector(vector);
-  const run = new Run(scenario, vector.client);
+  const run = new Run(scenario, vector);
   await run.steps(vector.steps);
   return (await server.ask<{ failures: string[] }>("POST", `/scenarios/${scenario.id}/judge`, await run.report()))
     .failures;
@@ -40,6 +42,8 @@ export async function run(server: FaultServer, vector: Vector): Promise<string[]
 class Run {
   readonly #scenario: Scenario;
   readonly #options: Members;
+  /** Results are wanted with every digit. */
+  readonly #exact: boolean;
   readonly #calls: Members = {};
   readonly #events: Event[] = [];
   readonly #texts: string[] = [];
@@ -47,9 +51,10 @@ class Run {
   #client: Client | undefined;
   #tokensAsked = 0;
 
-  constructor(scenario: Scenario, options: Members) {
+  constructor(scenario: Scenario, vector: Vector) {
     this.#scenario = scenario;
-    this.#options = options;
+    this.#options = vector.client;
+    this.#exact = holdsExact(vector);
   }
 
   async steps(steps: Members[]): Promise<void> {
@@ -148,17 +153,18 @@ class Run {
     if (client === undefined) {
       throw new Error("a call without a client");
     }
-    const { on_progress, meta, ...given } = call.options ?? {};
-    const options: Members = { ...renamed(given), ...aborted };
+    const { on_progress, meta, ...said } = call.options ?? {};
+    const options: Members = { ...renamed(said), ...aborted };
     if (on_progress) {
       options["onprogress"] = (now: unknown) => void progress.push(now);
     }
-    const { level, ...others } = call.arguments ?? {};
+    const { level, ...given } = call.arguments ?? {};
     if (meta != null && call.method === "request") {
-      others["params"] = { ...(others["params"] as Members), _meta: meta };
+      given["params"] = { ...(given["params"] as Members), _meta: meta };
     } else if (meta != null) {
-      others["_meta"] = meta;
+      given["_meta"] = meta;
     }
+    const others = exact(given, ["arguments", "params"]);
     switch (call.method) {
       case "close":
         return client.close();
@@ -170,6 +176,9 @@ class Run {
         return client.setLogLevel(level as never, options);
       default: {
         const method = camelCase(call.method) as "callTool";
+        if (this.#exact && !call.method.endsWith("subscribe")) {
+          return exactParse(await client[method](others as never, { ...options, rawJson: true }));
+        }
         return client[method](others as never, options);
       }
     }
@@ -177,7 +186,7 @@ class Run {
 
   #connectOptions(): ConnectOptions {
     const { tokens, handlers, tools, http2_only, ...plain } = this.#options;
-    const options: Members = renamed(plain);
+    const options: Members = exact(renamed(plain), ["extensions"]);
     if (http2_only) {
       options["httpVersion"] = "http2";
     }
@@ -206,6 +215,16 @@ class Run {
     options["onEvent"] = (event: Event) => void this.#events.push(event);
     return options as ConnectOptions;
   }
+}
+
+/** The members, of which these become JSON text where an integer in them would be rounded otherwise. */
+function exact(members: Members, names: string[]): Members {
+  return Object.fromEntries(
+    Object.entries(members).map(([name, value]) => [
+      name,
+      names.includes(name) && holdsExact(value) ? rawJson(exactText(value)) : value,
+    ]),
+  );
 }
 
 /** The outcomes of a call, by name. */

@@ -16,7 +16,7 @@ import type { Client } from "../client.js";
 import { connect } from "../connect.js";
 import { AnsweredError } from "../errors.js";
 import type { CallOptions, ConnectOptions, HandlerExtra } from "../options.js";
-import type { ServerNotification } from "../types.js";
+import type { JsonObject, ServerNotification } from "../types.js";
 import { dispatch } from "./dispatch.js";
 import type {
   JsonRpcError,
@@ -32,8 +32,11 @@ export type * from "./messages.js";
 /** Options of the client underneath; what the official client says of itself in its `initialize` is taken from there. */
 export type TransportOptions = Omit<
   ConnectOptions,
-  "clientInfo" | "lazy" | "onElicitation" | "onNotification" | "onRoots" | "onSampling" | "signal"
->;
+  "clientInfo" | "extensions" | "lazy" | "onElicitation" | "onNotification" | "onRoots" | "onSampling" | "signal"
+> & {
+  /** Extensions that are declared besides those of the official client, by id, each with its settings. */
+  extensions?: Record<string, JsonObject>;
+};
 
 /** JSON-RPC 2.0, section 5.1: the method does not exist. */
 const METHOD_NOT_FOUND = -32_601;
@@ -167,6 +170,10 @@ export class OncewireTransport {
         this.#deliver(given === null ? { jsonrpc: "2.0", method } : { jsonrpc: "2.0", method, params: given });
       },
     };
+    if (capabilities["extensions"] !== undefined) {
+      const theirs = capabilities["extensions"] as Record<string, JsonObject>;
+      options.extensions = { ...theirs, ...this.#options.extensions };
+    }
     if (capabilities["sampling"] !== undefined) {
       options.onSampling = (params, extra) => this.#ask("sampling/createMessage", params, extra);
     }
