@@ -9,7 +9,7 @@ use serde_json::json;
 use tokio::time::{Instant, advance, sleep};
 
 use crate::input_required::{elicitation, question};
-use crate::support::{Gate, Log, NOTHING, either_era, scripted, seconds};
+use crate::support::{Gate, Log, NOTHING, either_era, milliseconds, seconds};
 
 /// Lists and reads may be kept for a minute, by everybody or by one login. What changes is told when the gate opens.
 fn keepable(server: &Server, scope: &'static str, gate: &Gate) -> Arc<Scripted> {
@@ -90,7 +90,7 @@ async fn what_the_server_says_has_changed_is_asked_for_again() {
     };
     ask().await;
     gate.open();
-    sleep(std::time::Duration::from_millis(1)).await;
+    sleep(milliseconds(1)).await;
     ask().await;
     let count = |method| exchange.ledger().count(method);
     assert_eq!((count("tools/list"), count("resources/list"), count("resources/read")), (2, 1, 3));
@@ -103,26 +103,22 @@ async fn what_the_server_says_has_changed_is_asked_for_again() {
 #[tokio::test(start_paused = true)]
 async fn what_is_private_is_for_the_login_that_asked() {
     for (scope, reads) in [("public", 1), ("private", 2)] {
-        let (server, gate) = (Server::modern(), Gate::new());
-        let healthy = keepable(&server, scope, &gate);
-        let exchange = scripted(&server, move |arrival, nth| {
-            let expired = arrival.method() == "prompts/get" && nth == 0;
-            let scope = scope.to_owned();
-            let server = Server::modern();
+        let exchange = Server::modern().scripted(move |arrival, server| {
+            let expired =
+                arrival.method() == "prompts/get" && arrival.header("authorization") == Some("Bearer token-0");
             async move {
-                if expired {
-                    return Some(Ok(Reply::new(401).header("www-authenticate", "Bearer")));
+                match arrival.method() {
+                    _ if expired => Ok(Reply::new(401).header("www-authenticate", "Bearer")),
+                    "resources/read" => {
+                        let mut result = server.execute(&arrival);
+                        result["ttlMs"] = json!(60_000);
+                        result["cacheScope"] = json!(scope);
+                        Ok(arrival.result(&result))
+                    }
+                    _ => server.answer(&arrival).await,
                 }
-                if arrival.method() != "resources/read" {
-                    return None;
-                }
-                let mut result = server.execute(&arrival);
-                result["ttlMs"] = json!(60_000);
-                result["cacheScope"] = json!(scope);
-                Some(Ok(arrival.result(&result)))
             }
         });
-        drop(healthy);
         let count = Arc::new(AtomicUsize::new(0));
         let client = either_era(&exchange)
             .cache(true)

@@ -9,7 +9,7 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use crate::run::{Course, End};
-use crate::script::{CallPlan, Callee, Resend, Script, Trust, What};
+use crate::script::{CallPlan, Callee, Era, Fault, Resend, Script, Trust, What};
 use crate::server::mark;
 
 /// The default `close_timeout`, and a timer's rounding.
@@ -21,6 +21,12 @@ const TICK: Duration = Duration::from_millis(2);
 const LOOK_UP: Duration = Duration::from_secs(2);
 /// Two resends after ambiguous losses, three losses of the session, one new token, one refused stream, three waits after 429, and the first.
 const ATTEMPTS: usize = 11;
+/// In the modern era, one more where the terms were refused, and one for the leg after a question.
+const MORE_ATTEMPTS: usize = 2;
+
+const LISTEN: &str = "subscriptions/listen";
+/// The version of the modern era.
+const MODERN: &str = "2026-07-28";
 
 /// How precise the verdicts were.
 #[derive(Clone, Copy, Debug, Default)]
@@ -40,6 +46,10 @@ impl Precision {
         self.calls += other.calls;
         self.requests += other.requests;
     }
+}
+
+fn is_modern(entry: &Entry) -> bool {
+    entry.header("mcp-protocol-version") == Some(MODERN)
 }
 
 /// # Errors
@@ -65,6 +75,7 @@ pub(crate) fn check(script: &Script, course: &Course) -> Result<Precision, Vec<S
     judge.events();
     judge.sessions();
     judge.notifications();
+    judge.modern();
     if judge.wrong.is_empty() { Ok(judge.precision) } else { Err(judge.wrong) }
 }
 
@@ -102,14 +113,20 @@ impl<'a> Judge<'a> {
     fn executions(&mut self, number: usize, plan: &CallPlan) {
         let trust = self.script.client.trust;
         let by_hint = match plan.what {
-            Callee::Read | Callee::Prompt | Callee::List | Callee::LogLevel => true,
+            Callee::Read | Callee::Prompt | Callee::List | Callee::LogLevel | Callee::Subscribe => true,
             Callee::Peek => trust != Trust::None,
             Callee::Nudge => trust == Trust::Hinted,
             Callee::Poke | Callee::Raw => false,
         };
+        // Terms that are refused by a tool that has run cost one run more.
+        let refused = self
+            .script
+            .faults
+            .iter()
+            .any(|planned| matches!(planned.fault, Fault::TermsRefused { executes: true, .. }));
         let most = match plan.resend {
-            Resend::Always => 3,
-            Resend::Default if by_hint => 3,
+            Resend::Always => 3 + usize::from(refused),
+            Resend::Default if by_hint => 3 + usize::from(refused),
             Resend::Default | Resend::Never => 1,
         };
         let executions = self.executions_of(number);
@@ -128,12 +145,15 @@ impl<'a> Judge<'a> {
     fn verdict(&mut self, number: usize) {
         let ran: HashSet<u64> = self.executions_of(number).iter().map(|execution| execution.id).collect();
         let (_, end) = self.end(number);
+        // In the modern era these have no request of their own.
+        let stood_in = matches!(self.script.calls[number].what, Callee::LogLevel | Callee::Subscribe)
+            && self.course.entries.iter().any(is_modern);
         let mut wrong = Vec::new();
         let mut precision = Precision::default();
         match end {
             End::Cancelled => {}
             End::Result(mark) => {
-                if ran.is_empty() {
+                if ran.is_empty() && !stood_in {
                     wrong.push(format!("call {number} has a result and never ran"));
                 }
                 if mark.is_some_and(|mark| mark != number) {
@@ -168,9 +188,12 @@ impl<'a> Judge<'a> {
     /// Every call settles, at its deadline at the latest; who has none and still waits, waits for a server that is alive and silent.
     fn settled(&mut self, number: usize, plan: &CallPlan) {
         if self.course.waiting.contains(&number) {
-            let silent = self.entries_of(number).iter().any(|(index, entry)| {
-                self.course.known.hung.contains(index) && entry.over.is_none_or(|(at, _)| at >= self.course.closed_at)
-            });
+            let hangs = |index: usize, entry: &Entry| {
+                self.course.known.hung.contains(&index) && entry.over.is_none_or(|(at, _)| at >= self.course.closed_at)
+            };
+            let listens = |(index, entry): (usize, &Entry)| entry.method() == LISTEN && hangs(index, entry);
+            let silent = self.entries_of(number).into_iter().any(|(index, entry)| hangs(index, entry))
+                || plan.what == Callee::Subscribe && self.course.entries.iter().enumerate().any(listens);
             if !silent {
                 self.wrong.push(format!("call {number} waits for nothing"));
             }
@@ -222,7 +245,7 @@ impl<'a> Judge<'a> {
         let led_on = &self.course.known.led_on;
         let is_attempt = |(index, entry): &(usize, &Entry)| entry.taken && !led_on.contains(index);
         let taken: Vec<_> = self.entries_of(number).into_iter().filter(is_attempt).collect();
-        if taken.len() > ATTEMPTS {
+        if taken.len() > ATTEMPTS + if taken.iter().any(|(_, entry)| is_modern(entry)) { MORE_ATTEMPTS } else { 0 } {
             wrong.push(format!("call {number} was sent {} times", taken.len()));
         }
         for (index, entry) in &taken {
@@ -239,7 +262,7 @@ impl<'a> Judge<'a> {
         // While the session is being replaced or verified, nobody knows whose hints count.
         let replaced = |since: Instant| {
             let took_part = |entry: &&Entry| {
-                matches!(entry.method(), "initialize" | "notifications/initialized" | "ping")
+                matches!(entry.method(), "initialize" | "notifications/initialized" | "ping" | "server/discover")
                     && entry.over.is_some_and(|(at, _)| at >= since)
                     && entry.at <= ended
             };
@@ -318,6 +341,7 @@ impl<'a> Judge<'a> {
     /// At most one handshake at a time; nothing goes out on a session before its handshake is done.
     fn handshakes(&mut self) {
         let mut ready: HashSet<Option<&str>> = HashSet::new();
+        let mut discovered = false;
         let mut wrong = Vec::new();
         for (index, entry) in self.course.entries.iter().enumerate() {
             match entry.method() {
@@ -340,8 +364,9 @@ impl<'a> Judge<'a> {
                     }
                 }
                 "DELETE" => {}
+                "server/discover" => discovered |= entry.status.is_some_and(|status| status.is_success()),
                 method => {
-                    if !ready.contains(&entry.session()) {
+                    if !(if is_modern(entry) { discovered } else { ready.contains(&entry.session()) }) {
                         wrong.push(format!("{method} was sent before the handshake was done"));
                     }
                 }
@@ -437,12 +462,31 @@ impl<'a> Judge<'a> {
                 continue;
             }
             for (_, entry) in self.entries_of(number) {
+                if is_modern(entry) {
+                    // The end of its stream tells it.
+                    continue;
+                }
                 let open = matches!(entry.over, Some((at, Over::Dropped { .. })) if at == ended) && entry.taken;
                 let gone = entry.session().is_some_and(|session| told.contains(session));
                 let id = entry.id().unwrap_or_default();
                 if open && !gone && !cancelled.contains_key(&id) {
                     wrong.push(format!("nobody told the server that call {number} was cancelled"));
                 }
+            }
+        }
+        self.wrong.extend(wrong);
+    }
+
+    /// In the modern era there are requests by POST, and nothing else: no stream to read on, no session to end, no notification, no reply.
+    fn modern(&mut self) {
+        let mut wrong = Vec::new();
+        let speaks_modern = self.script.client.era == Era::Modern;
+        for entry in &self.course.entries {
+            let method = entry.method();
+            let told = entry.id().is_none() || method.is_empty() || entry.message.get("method").is_none();
+            let other = told || entry.session().is_some() || method == "initialize";
+            if (is_modern(entry) || speaks_modern) && other {
+                wrong.push(format!("{method} in the modern era"));
             }
         }
         self.wrong.extend(wrong);

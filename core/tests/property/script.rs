@@ -24,6 +24,17 @@ pub(crate) struct Client {
     pub(crate) trust: Trust,
     pub(crate) listen: bool,
     pub(crate) token: bool,
+    #[serde(default)]
+    pub(crate) era: Era,
+}
+
+/// The era that the client is told to speak.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Era {
+    #[default]
+    Legacy,
+    Auto,
+    Modern,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -47,6 +58,12 @@ pub(crate) struct Nature {
     pub(crate) streams: bool,
     pub(crate) listener: Listening,
     pub(crate) refusal: Refusal,
+    /// It begins in the modern era.
+    #[serde(default)]
+    pub(crate) modern: bool,
+    /// In the modern era its tools ask who it is before they do anything.
+    #[serde(default)]
+    pub(crate) asks: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -75,10 +92,14 @@ pub(crate) struct Planned {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(crate) enum Target {
+    /// `server/discover`: the probe, a verification, a ping.
+    Discover,
     Initialize,
     Initialized,
     /// Every other request with an id: calls, look-ups of hints, pings.
     Call,
+    /// `subscriptions/listen`.
+    Listen,
     /// Other notifications, and replies to the server.
     Notification,
     Get,
@@ -146,6 +167,13 @@ pub(crate) enum Fault {
     },
     /// The server forgets all sessions before it looks at the request.
     Restart,
+    /// The server speaks the other era before it looks at the request.
+    ChangeEra,
+    /// An error with our id that says that headers and body differ, or that the version is not spoken.
+    TermsRefused {
+        executes: bool,
+        mismatch: bool,
+    },
     /// Elsewhere in the origin, or in another.
     Redirect {
         status: u16,
@@ -191,6 +219,8 @@ pub(crate) struct Happening {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum What {
     Restart,
+    /// An upgrade, or a rollback.
+    ChangeEra,
     Recover,
     Close,
 }
@@ -217,6 +247,7 @@ pub(crate) enum Callee {
     List,
     Raw,
     LogLevel,
+    Subscribe,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -237,8 +268,47 @@ fn chance(random: &mut Rng, percent: u32) -> bool {
     random.u32(..100) < percent
 }
 
+/// Who speaks what: the handshake era, the modern one, or a server that changes over while the client lives.
+#[derive(Clone, Copy)]
+struct Eras {
+    client: Era,
+    modern: bool,
+    changes: bool,
+}
+
+impl Eras {
+    fn random(random: &mut Rng) -> Self {
+        let (client, modern, changes) = match random.u32(..20) {
+            0..5 => (Era::Legacy, false, false),
+            5..8 => (Era::Auto, false, false),
+            8..11 => (Era::Modern, true, false),
+            11..14 => (Era::Auto, true, false),
+            _ => (Era::Auto, random.bool(), true),
+        };
+        Self { client, modern, changes }
+    }
+
+    /// Can this kind of request come up at all?
+    fn have(self, target: Target) -> bool {
+        match target {
+            Target::Discover => self.client != Era::Legacy,
+            Target::Listen => self.modern || self.changes,
+            Target::Initialize => self.client != Era::Modern,
+            Target::Call => true,
+            _ => !self.modern || self.changes,
+        }
+    }
+}
+
 impl Script {
+    /// Does the server change its era?
+    pub(crate) fn changes_era(&self) -> bool {
+        self.happenings.iter().any(|happening| happening.what == What::ChangeEra)
+            || self.faults.iter().any(|planned| planned.fault == Fault::ChangeEra)
+    }
+
     pub(crate) fn random(random: &mut Rng) -> Self {
+        let eras = Eras::random(random);
         let recovery = match random.u32(..10) {
             0 => Recovery::Surface,
             1 => Recovery::Off,
@@ -249,6 +319,7 @@ impl Script {
             trust: pick(random, &[Trust::Hinted, Trust::Hinted, Trust::ReadOnly, Trust::None]),
             listen: chance(random, 50),
             token: chance(random, 30),
+            era: eras.client,
         };
         let server = Nature {
             stateful: chance(random, 85),
@@ -258,15 +329,20 @@ impl Script {
                 random,
                 &[Refusal::NotFoundText, Refusal::NotFoundError, Refusal::Gone, Refusal::BadRequestWording],
             ),
+            modern: eras.modern,
+            asks: (eras.modern || eras.changes) && chance(random, 30),
         };
         let spread = pick(random, &[0, 50, 500, 5_000]);
         let calls = (0..random.usize(1..=8)).map(|_| CallPlan::random(random, spread)).collect();
-        let faults = (0..random.usize(0..=8)).map(|_| Planned::random(random)).collect();
+        let faults = (0..random.usize(0..=8)).map(|_| Planned::random(random, eras)).collect();
         let mut happenings = Vec::new();
         for (what, percent) in [(What::Restart, 30), (What::Restart, 10), (What::Recover, 10), (What::Close, 12)] {
             if chance(random, percent) {
                 happenings.push(Happening { at_ms: random.u64(..=spread + 200), what });
             }
+        }
+        for _ in 0..if eras.changes { random.usize(1..=2) } else { 0 } {
+            happenings.push(Happening { at_ms: random.u64(..=spread + 200), what: What::ChangeEra });
         }
         let dropped = chance(random, 20);
         Self { seed: random.u64(..), client, server, faults, happenings, dropped, calls }
@@ -275,10 +351,10 @@ impl Script {
 
 impl CallPlan {
     fn random(random: &mut Rng, spread: u64) -> Self {
-        use Callee::{List, LogLevel, Nudge, Peek, Poke, Prompt, Raw, Read};
+        use Callee::{List, LogLevel, Nudge, Peek, Poke, Prompt, Raw, Read, Subscribe};
         Self {
             at_ms: random.u64(..=spread),
-            what: pick(random, &[Poke, Poke, Poke, Peek, Nudge, Nudge, Read, Prompt, List, Raw, LogLevel]),
+            what: pick(random, &[Poke, Poke, Poke, Peek, Nudge, Nudge, Read, Prompt, List, Raw, LogLevel, Subscribe]),
             resend: match random.u32(..10) {
                 0 => Resend::Always,
                 1 => Resend::Never,
@@ -292,21 +368,35 @@ impl CallPlan {
 }
 
 impl Planned {
-    fn random(random: &mut Rng) -> Self {
+    fn random(random: &mut Rng, eras: Eras) -> Self {
         let target = match random.u32(..100) {
-            0..8 => Target::Initialize,
+            0..4 => Target::Initialize,
+            4..8 => Target::Discover,
             8..13 => Target::Initialized,
             13..80 => Target::Call,
             80..84 => Target::Notification,
-            84..89 => Target::Get,
+            84..87 => Target::Get,
+            87..89 => Target::Listen,
             89..97 => Target::Resume,
             _ => Target::Delete,
+        };
+        let target = match target {
+            Target::Initialize if !eras.have(target) => Target::Discover,
+            Target::Discover if !eras.have(target) => Target::Initialize,
+            Target::Get if !eras.have(target) => Target::Listen,
+            Target::Listen if !eras.have(target) => Target::Get,
+            target if eras.have(target) => target,
+            _ => Target::Call,
         };
         let nth = match target {
             Target::Call => random.usize(..10),
             _ => random.usize(..4),
         };
-        Self { target, nth, fault: Fault::random(random, target) }
+        let fault = match Fault::random(random, target) {
+            Fault::Restart if eras.changes && chance(random, 50) => Fault::ChangeEra,
+            fault => fault,
+        };
+        Self { target, nth, fault }
     }
 }
 
@@ -325,7 +415,7 @@ impl Fault {
                 _ => Self::Hang { executes: false, head: executes },
             };
         }
-        match random.u32(..27) {
+        match random.u32(..29) {
             0..3 => Self::Slow {
                 connect_ms: if executes { 0 } else { random.u64(..500) },
                 head_ms: after_ms,
@@ -351,6 +441,7 @@ impl Fault {
             20 => Self::Redirect { status: pick(random, &[301, 302, 303, 307, 308]), same_origin: chance(random, 70) },
             21 => Self::Stray { executes, answers: chance(random, 50) },
             22 => Self::Lingers,
+            23 => Self::TermsRefused { executes, mismatch: chance(random, 50) },
             _ => Self::Restart,
         }
     }

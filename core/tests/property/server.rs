@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use oncewire::Lifecycle;
 use oncewire::transport::exchange::Cause;
 use oncewire::transport::scripted::{Arrival, Reply, Scripted, Server};
 use serde_json::{Value, json};
@@ -43,6 +44,9 @@ pub(crate) struct Faulty {
 impl Faulty {
     pub(crate) fn new(nature: &Nature, faults: &[Planned]) -> Arc<Self> {
         let healthy = if nature.stateful { Server::new() } else { Server::stateless() };
+        if nature.modern {
+            healthy.change_era(Lifecycle::Modern);
+        }
         let faults = faults.iter().map(|planned| ((planned.target, planned.nth), planned.fault.clone())).collect();
         let (healed, known) = (AtomicBool::new(false), Mutex::default());
         Arc::new(Self { healthy, nature: nature.clone(), faults, healed, known })
@@ -54,6 +58,14 @@ impl Faulty {
             let server = Arc::clone(&server);
             async move { server.answer(&arrival).await }
         })
+    }
+
+    /// An upgrade, or a rollback.
+    pub(crate) fn change_era(&self) {
+        self.healthy.change_era(match self.healthy.era() {
+            Lifecycle::Modern => Lifecycle::Legacy,
+            _ => Lifecycle::Modern,
+        });
     }
 
     /// No more faults.
@@ -82,23 +94,28 @@ impl Faulty {
 
     async fn well(&self, arrival: &Arrival, body_ms: u64, ping: bool) -> Result<Reply, Cause> {
         arrival.take();
-        match arrival.method() {
-            "GET" => return Ok(self.listen(arrival)),
-            "resume" => return Ok(self.resume(arrival)),
-            "initialize" => {
+        if let Some(refusal) = self.refusal(arrival) {
+            return Ok(refusal);
+        }
+        match target(arrival) {
+            Target::Call => {}
+            Target::Get => return Ok(self.listen()),
+            Target::Resume => return Ok(self.resume(arrival)),
+            Target::Discover => return Ok(Server::discovery(arrival, &self.capabilities())),
+            Target::Listen => return Ok(self.subscribe(arrival)),
+            Target::Initialize => {
                 if self.nature.stateful {
                     self.known().gave.insert(arrival.number);
                 }
                 return self.healthy.answer(arrival).await;
             }
-            "DELETE" => return self.healthy.answer(arrival).await,
-            _ => {}
+            Target::Initialized | Target::Notification | Target::Delete => return self.healthy.answer(arrival).await,
         }
-        if !self.healthy.knows(arrival) {
-            return Ok(self.refuse(arrival));
-        }
-        if target(arrival) != Target::Call {
-            return self.healthy.answer(arrival).await;
+        let tools = arrival.method() == "tools/call";
+        if tools && self.nature.asks && self.is_modern() && arrival.param("/requestState").is_none() {
+            let requests = json!({ "who": { "method": "elicitation/create", "params": { "message": "who?" } } });
+            let asked = json!({ "resultType": "input_required", "inputRequests": requests, "requestState": "asked" });
+            return Ok(arrival.result(&asked));
         }
         let answer = self.execute(arrival);
         self.known().answered.insert(arrival.number);
@@ -139,12 +156,16 @@ impl Faulty {
                 self.healthy.forget_sessions();
                 return self.well(arrival, 0, false).await;
             }
+            Fault::ChangeEra => {
+                self.change_era();
+                return self.well(arrival, 0, false).await;
+            }
             _ => {}
         }
         arrival.take();
-        // A session that the server does not know is refused, whatever else goes wrong; only a proxy in front of it can fail first.
+        // What does not belong to the server is refused, whatever else goes wrong; only a proxy in front of it can fail first.
         let has_session = arrival.session().is_some();
-        let knows = !matches!(target, Target::Call) || self.healthy.knows(arrival);
+        let knows = !matches!(target, Target::Call) || self.healthy.refusal(arrival).is_none();
         let run = |executes: bool| (executes && knows).then(|| self.execute_any(arrival, target));
         match *fault {
             Fault::Lost { executes, after_ms, reset } => {
@@ -176,6 +197,14 @@ impl Faulty {
             Fault::SaysGone { executes } => {
                 run(executes);
                 Ok(Reply::json(200, &arrival.error_message(-32_000, "Session not found")))
+            }
+            Fault::TermsRefused { executes, mismatch } => {
+                run(executes);
+                Ok(if mismatch {
+                    Reply::json(400, &arrival.error_message(-32_020, "Header mismatch"))
+                } else {
+                    Server::other_versions(arrival, &["2026-07-28"])
+                })
             }
             Fault::Cut { executes, event_id, orderly, after_ms } => {
                 let answer = run(executes);
@@ -236,6 +265,7 @@ impl Faulty {
             | Fault::NeverSent { .. }
             | Fault::RefusedStream { .. }
             | Fault::Restart
+            | Fault::ChangeEra
             | Fault::Lingers => self.well(arrival, 0, false).await,
         }
     }
@@ -254,10 +284,19 @@ impl Faulty {
         arrival.result_message(&result)
     }
 
-    fn refuse(&self, arrival: &Arrival) -> Reply {
-        if target(arrival) == Target::Call && arrival.session().is_some() {
-            self.told_gone(arrival);
+    /// Why it does not even look at the request: as the healthy server would, but for the words on a session that is not known.
+    fn refusal(&self, arrival: &Arrival) -> Option<Reply> {
+        let refusal = self.healthy.refusal(arrival)?;
+        match target(arrival) {
+            Target::Resume if !self.is_modern() => None,
+            Target::Get if !self.is_modern() => Some(Reply::new(404)),
+            Target::Call if !self.is_modern() && arrival.session().is_some() => Some(self.refuse(arrival)),
+            _ => Some(refusal),
         }
+    }
+
+    fn refuse(&self, arrival: &Arrival) -> Reply {
+        self.told_gone(arrival);
         match self.nature.refusal {
             Refusal::NotFoundText => Reply::text(404, "no such session"),
             Refusal::NotFoundError => Reply::json(404, &arrival.error_message(-32_001, "Session not found")),
@@ -284,14 +323,29 @@ impl Faulty {
         id
     }
 
-    fn listen(&self, arrival: &Arrival) -> Reply {
-        if !self.healthy.knows(arrival) {
-            return Reply::new(404);
-        }
+    fn is_modern(&self) -> bool {
+        self.healthy.era() == Lifecycle::Modern
+    }
+
+    fn listen(&self) -> Reply {
         match self.nature.listener {
             Listening::NotOffered => Reply::new(405),
             Listening::Held => Reply::event_stream().never(),
             Listening::Shuts => Reply::event_stream(),
+        }
+    }
+
+    /// What it says of itself in the modern era.
+    fn capabilities(&self) -> Value {
+        json!({ "tools": { "listChanged": self.nature.listener != Listening::NotOffered }, "resources": {} })
+    }
+
+    fn subscribe(&self, arrival: &Arrival) -> Reply {
+        let reply = Reply::event_stream().event(&arrival.acknowledgement());
+        match self.nature.listener {
+            Listening::NotOffered => Reply::json(404, &arrival.error_message(-32_601, "Method not found")),
+            Listening::Held => reply.never(),
+            Listening::Shuts => reply,
         }
     }
 
@@ -308,6 +362,8 @@ pub(crate) fn target(arrival: &Arrival) -> Target {
         "GET" => Target::Get,
         "resume" => Target::Resume,
         "DELETE" => Target::Delete,
+        "server/discover" => Target::Discover,
+        "subscriptions/listen" => Target::Listen,
         "initialize" => Target::Initialize,
         "notifications/initialized" => Target::Initialized,
         method if arrival.id().is_none() || method.is_empty() => Target::Notification,

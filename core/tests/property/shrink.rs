@@ -1,7 +1,7 @@
 //! Makes a script that fails smaller, as long as it still fails: fewer faults, fewer calls, fewer happenings, plainer settings.
 
 use crate::attempt;
-use crate::script::{CallPlan, Client, Listening, Nature, Recovery, Resend, Script, Trust};
+use crate::script::{CallPlan, Client, Era, Listening, Nature, Recovery, Resend, Script, Trust};
 
 /// A race that depends on more than the script may need a few tries to show.
 const TRIES: usize = 3;
@@ -58,12 +58,15 @@ fn candidates(script: &Script) -> Vec<Script> {
         candidates.push(smaller);
     }
     candidates.push(Script { dropped: false, ..script.clone() });
-    let plainer: [fn(&mut Client, &mut Nature); 5] = [
+    let plainer: [fn(&mut Client, &mut Nature); 8] = [
         |client, _| client.token = false,
         |client, _| client.listen = false,
         |client, _| client.recovery = Recovery::Auto,
         |client, _| client.trust = Trust::Hinted,
         |_, server| server.listener = Listening::NotOffered,
+        |_, server| server.asks = false,
+        |client, server| (client.era, server.modern) = (Era::Legacy, false),
+        |client, server| (client.era, server.modern) = (Era::Modern, true),
     ];
     for plain in plainer {
         let mut smaller = script.clone();
