@@ -23,6 +23,11 @@ async function play(url) {
   const client = await connect(url, {
     // What is left out is filled with the defaults of the schema: by the client, not here.
     onElicitation: () => ({ action: "accept", content: {} }),
+    // Nothing asks for these two; they are declared.
+    onSampling: () => {
+      throw new Error("there is no model here");
+    },
+    onRoots: () => ({ roots: [] }),
     onEvent: (event) => {
       if (event.event === "listener_on") heard();
     },

@@ -30,7 +30,16 @@ async def run(url: str) -> None:
     def on_elicitation(_: Any) -> dict[str, Any]:
         return {"action": "accept", "content": {}}
 
-    async with oncewire.connect(url, on_elicitation=on_elicitation, on_event=on_event) as client:
+    # Nothing asks for these two; they are declared.
+    def on_sampling(_: Any) -> dict[str, Any]:
+        raise RuntimeError("there is no model here")
+
+    def on_roots() -> dict[str, Any]:
+        return {"roots": []}
+
+    async with oncewire.connect(
+        url, on_elicitation=on_elicitation, on_sampling=on_sampling, on_roots=on_roots, on_event=on_event
+    ) as client:
         if client.era != era():
             raise RuntimeError(f"the client speaks the wrong era: {client.era}")
         match scenario:

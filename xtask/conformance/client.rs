@@ -26,6 +26,9 @@ async fn run(url: &str) -> Result<()> {
     let client = Client::builder(url)
         // What is left out is filled with the defaults of the schema: by the client, not here.
         .on_elicitation(|_| async { Ok(json!({ "action": "accept", "content": {} })) })
+        // Nothing asks for these two; they are declared.
+        .on_sampling(|_| async { Err("there is no model here".into()) })
+        .on_roots(|_| async { Ok(json!({ "roots": [] })) })
         .on_event(move |event| {
             if event.event == EventName::ListenerOn {
                 // Nobody listens any more when the scenario is over.

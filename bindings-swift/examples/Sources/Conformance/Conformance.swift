@@ -34,7 +34,10 @@ struct Conformance {
         let (listening, heard) = AsyncStream.makeStream(of: Void.self)
         // What is left out of an answer is filled with the defaults of the schema: by the client, not here.
         let options = ClientOptions(
+            // Nothing asks for sampling and for roots; they are declared.
+            onSampling: { _ in throw Problem(text: "there is no model here") },
             onElicitation: { _ in ["action": "accept", "content": [:]] },
+            onRoots: { _ in ["roots": []] },
             onEvent: { event in if event.event == .listenerOn { heard.yield() } })
         let client = try await Client.connect(url: url, options: options)
         // The client finds out by itself which era the server speaks.
