@@ -1,15 +1,9 @@
-"""A small server on the PyPI package `mcp`, 1.x or 2.x: a quick tool, a slow tool, one of each other thing, and a ledger of what ran.
-
-The ledger is a file of JSON lines, one when a tool begins and one when it has ended, written by the tool itself.
-"""
+"""A small server on the PyPI package `mcp`, 1.x or 2.x: a quick tool, a slow tool, one of each other thing, and a ledger of what ran."""
 
 import argparse
-import json
-import os
-import sys
-import threading
 
 import anyio
+from common import NAMES, Ledger, end_with_parent
 from mcp.server.streamable_http import EventStore
 from mcp.types import Completion, ToolAnnotations
 
@@ -54,36 +48,29 @@ if options.events:
 # 1.x takes this when the server is made, 2.x when it is run.
 early = Server.__name__ == "FastMCP"
 server = Server("small-peer", **(how if early else {}))
-
-
-def write(tool: str, event: str) -> None:
-    """Adds one line; opened anew each time, so that a killed process loses none."""
-    with open(options.ledger, "a", encoding="utf-8") as ledger:
-        ledger.write(json.dumps({"tool": tool, "event": event}) + "\n")
+ledger = Ledger(options.ledger)
 
 
 @server.tool()
 async def quick() -> str:
     """Runs at once. Says nothing of itself, so it may change something."""
-    write("quick", "start")
-    write("quick", "end")
+    ledger.both("quick")
     return "quick ran"
 
 
 @server.tool()
 async def slow(seconds: float) -> str:
     """Runs for a while. Says nothing of itself, so it may change something."""
-    write("slow", "start")
+    ledger.write("slow", "start")
     await anyio.sleep(seconds)
-    write("slow", "end")
+    ledger.write("slow", "end")
     return f"slow ran for {seconds} s"
 
 
 @server.tool(annotations=ToolAnnotations(readOnlyHint=True))
 async def look() -> str:
     """Only reads, and says so."""
-    write("look", "start")
-    write("look", "end")
+    ledger.both("look")
     return "looked"
 
 
@@ -104,14 +91,39 @@ def greet(name: str) -> str:
 
 @server.completion()
 async def complete(ref, argument, context):
-    return Completion(values=[name for name in ("Ada", "Alan", "Grace") if name.startswith(argument.value)])
+    return Completion(values=[name for name in NAMES if name.startswith(argument.value)])
 
 
-def end_with_parent() -> None:
-    """Whoever started us holds the other end of our standard input. When it is gone, however it went, so are we."""
-    sys.stdin.buffer.read()
-    os._exit(0)
+if not early:
+    from asks import name_in, who
+    from mcp.server.mcpserver import Context
+    from mcp.types import InputRequiredResult
+
+    @server.tool()
+    async def report(ctx: Context) -> str:
+        """Tells how far it is."""
+        for progress in (1, 2, 3):
+            await ctx.report_progress(progress, 3)
+        ledger.both("report")
+        return "reported"
+
+    @server.tool()
+    async def grow(ctx: Context) -> str:
+        """Adds a tool."""
+        server.add_tool(lambda: "grown", name=f"grown_{len(await server.list_tools())}")
+        await ctx.notify_tools_changed()
+        ledger.both("grow")
+        return "grew"
+
+    @server.tool()
+    async def ask(ctx: Context) -> str | InputRequiredResult:
+        """Needs to know something of its caller."""
+        name = name_in(ctx.input_responses)
+        if name is None:
+            return who()
+        ledger.both("ask")
+        return f"hello {name}, {ctx.request_state}"
 
 
-threading.Thread(target=end_with_parent, daemon=True).start()
+end_with_parent()
 server.run(transport="streamable-http", **({} if early else how))

@@ -7,7 +7,8 @@
 import { randomUUID } from "node:crypto";
 import { createServer } from "node:http";
 
-import { endWithParent, packages, smallPeer } from "./small_peer.mjs";
+import { endWithParent, packages } from "./common.mjs";
+import { smallPeer } from "./small_peer.mjs";
 
 const { StreamableHTTPServerTransport } = packages("@modelcontextprotocol/sdk/server/streamableHttp.js");
 

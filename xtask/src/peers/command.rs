@@ -1,143 +1,18 @@
-//! `cargo xtask peers`: real servers, each in every situation: healthy, restarted, killed in mid-call, cut in mid-call, closed.
+//! `cargo xtask peers`: real servers, each in every situation of its era, and some in place of others.
 
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
-use clap::ValueEnum;
+use clap::builder::PossibleValuesParser;
 use tokio::task::LocalSet;
 
-use super::bridges::Bridge;
-use super::middleboxes::Middlebox;
-use super::python_mcp::{self, Answers};
-use super::situations::{self, Outcome, SITUATIONS};
-use super::typescript_sdk::{self, Mode};
-use super::{Peer, everything, rmcp, table};
+use super::recipe::Recipe;
+use super::rows::{ROWS, Row, What};
+use super::situations::{self, Outcome};
+use super::{About, change, modern, table};
 
 /// The longest that one server may take, installation left out.
 const SERVER_LIMIT: Duration = Duration::from_secs(600);
-
-/// A real server, or something that stands before one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Server {
-    /// npm @modelcontextprotocol/server-everything
-    Everything,
-    /// npm @modelcontextprotocol/sdk 1.x, a transport for each session
-    Sdk,
-    /// The same with an event store
-    SdkEvents,
-    /// The same with JSON answers
-    SdkJson,
-    /// npm @modelcontextprotocol/sdk 1.x, one transport for the process
-    SdkBare,
-    /// PyPI mcp 1.x
-    Mcp1,
-    /// The same with an event store
-    Mcp1Events,
-    /// PyPI mcp 2.x, in the handshake era
-    Mcp2,
-    /// The same with an event store
-    Mcp2Events,
-    /// crates.io rmcp
-    Rmcp,
-    /// npm supergateway
-    Supergateway,
-    /// npm mcp-proxy
-    McpProxy,
-    /// nginx before PyPI mcp
-    Nginx,
-    /// The same with JSON answers
-    NginxJson,
-    /// haproxy before PyPI mcp
-    Haproxy,
-    /// The same with JSON answers
-    HaproxyJson,
-}
-
-impl Server {
-    const QUICK: [Self; 6] = [Self::Everything, Self::Sdk, Self::SdkEvents, Self::Mcp1, Self::Mcp2, Self::NginxJson];
-
-    /// In the order of the table.
-    pub(crate) fn all() -> impl Iterator<Item = Self> {
-        Self::value_variants().iter().copied()
-    }
-
-    /// Its name on the command line and in the output.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Everything => "everything",
-            Self::Sdk => "sdk",
-            Self::SdkEvents => "sdk-events",
-            Self::SdkJson => "sdk-json",
-            Self::SdkBare => "sdk-bare",
-            Self::Mcp1 => "mcp1",
-            Self::Mcp1Events => "mcp1-events",
-            Self::Mcp2 => "mcp2",
-            Self::Mcp2Events => "mcp2-events",
-            Self::Rmcp => "rmcp",
-            Self::Supergateway => "supergateway",
-            Self::McpProxy => "mcp-proxy",
-            Self::Nginx => "nginx",
-            Self::NginxJson => "nginx-json",
-            Self::Haproxy => "haproxy",
-            Self::HaproxyJson => "haproxy-json",
-        }
-    }
-
-    /// What it is called in the table.
-    pub(crate) fn title(self) -> String {
-        let sdk = format!("npm @modelcontextprotocol/sdk {}", typescript_sdk::VERSION);
-        let (first, second) = (python_mcp::V1, python_mcp::V2);
-        match self {
-            Self::Everything => format!("npm @modelcontextprotocol/server-everything {}", everything::VERSION),
-            Self::Sdk => sdk,
-            Self::SdkEvents => format!("{sdk}, event store"),
-            Self::SdkJson => format!("{sdk}, JSON answers"),
-            Self::SdkBare => format!("{sdk}, one transport for the process"),
-            Self::Mcp1 => format!("PyPI mcp {first}"),
-            Self::Mcp1Events => format!("PyPI mcp {first}, event store"),
-            Self::Mcp2 => format!("PyPI mcp {second}"),
-            Self::Mcp2Events => format!("PyPI mcp {second}, event store"),
-            Self::Rmcp => rmcp::title(),
-            Self::Supergateway => Bridge::Supergateway.title(),
-            Self::McpProxy => Bridge::McpProxy.title(),
-            Self::Nginx => Middlebox::Nginx.title(Answers::Streams),
-            Self::NginxJson => Middlebox::Nginx.title(Answers::Json),
-            Self::Haproxy => Middlebox::Haproxy.title(Answers::Streams),
-            Self::HaproxyJson => Middlebox::Haproxy.title(Answers::Json),
-        }
-    }
-
-    /// Installs it if need be and starts it; the text says why there is none.
-    async fn start(self) -> Result<Result<Peer, String>> {
-        let (title, name) = (self.title(), self.name());
-        match self {
-            Self::Everything => everything::start().await,
-            Self::Sdk => typescript_sdk::start(title, Mode::Sessions, name).await,
-            Self::SdkEvents => typescript_sdk::start(title, Mode::Events, name).await,
-            Self::SdkJson => typescript_sdk::start(title, Mode::Json, name).await,
-            Self::SdkBare => typescript_sdk::start(title, Mode::Bare, name).await,
-            Self::Mcp1 => python(title, python_mcp::V1, Answers::Streams, name).await,
-            Self::Mcp1Events => python(title, python_mcp::V1, Answers::Events, name).await,
-            Self::Mcp2 => python(title, python_mcp::V2, Answers::Streams, name).await,
-            Self::Mcp2Events => python(title, python_mcp::V2, Answers::Events, name).await,
-            Self::Rmcp => rmcp::start(name).await,
-            Self::Supergateway => Bridge::Supergateway.start(name).await,
-            Self::McpProxy => Bridge::McpProxy.start(name).await,
-            Self::Nginx => Middlebox::Nginx.start(Answers::Streams, name).await,
-            Self::NginxJson => Middlebox::Nginx.start(Answers::Json, name).await,
-            Self::Haproxy => Middlebox::Haproxy.start(Answers::Streams, name).await,
-            Self::HaproxyJson => Middlebox::Haproxy.start(Answers::Json, name).await,
-        }
-    }
-}
-
-async fn python(title: String, version: &str, answers: Answers, name: &str) -> Result<Result<Peer, String>> {
-    let (launch, ledger) = match python_mcp::launch(version, answers, name).await? {
-        Ok(launch) => launch,
-        Err(problem) => return Ok(Err(problem)),
-    };
-    Peer::start(python_mcp::about(title, answers), launch, ledger).await.map(Ok)
-}
 
 #[derive(clap::Args)]
 pub(crate) struct Options {
@@ -145,8 +20,8 @@ pub(crate) struct Options {
     #[arg(long)]
     quick: bool,
     /// Only these servers
-    #[arg(long, value_name = "NAME")]
-    only: Vec<Server>,
+    #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(ROWS.iter().map(|row| row.name)))]
+    only: Vec<String>,
     /// Write docs/servers.md, instead of checking it
     #[arg(long)]
     write_docs: bool,
@@ -156,13 +31,13 @@ pub(crate) struct Options {
 }
 
 impl Options {
-    fn servers(&self) -> Vec<Server> {
-        let wanted = |server: &Server| match (self.only.is_empty(), self.quick) {
-            (false, _) => self.only.contains(server),
-            (true, true) => Server::QUICK.contains(server),
+    fn rows(&self) -> Vec<&'static Row> {
+        let wanted = |row: &&Row| match (self.only.is_empty(), self.quick) {
+            (false, _) => self.only.iter().any(|name| name == row.name),
+            (true, true) => row.quick,
             (true, false) => true,
         };
-        Server::all().filter(wanted).collect()
+        ROWS.iter().filter(wanted).collect()
     }
 }
 
@@ -188,55 +63,81 @@ pub(crate) fn run(options: &Options) -> Result<bool> {
     close(options, ran)
 }
 
-async fn try_all(options: &Options) -> Result<Vec<(Server, Ran)>> {
-    let mut waiting = options.servers().into_iter();
+async fn try_all(options: &Options) -> Result<Vec<(&'static Row, Ran)>> {
+    let mut waiting = options.rows().into_iter();
     let mut running = tokio::task::JoinSet::new();
     let mut done = Vec::new();
-    for server in waiting.by_ref().take(options.jobs.max(1)) {
-        running.spawn_local(async move { (server, try_one(server).await) });
+    for row in waiting.by_ref().take(options.jobs.max(1)) {
+        running.spawn_local(async move { (row, try_one(row).await) });
     }
     while let Some(ended) = running.join_next().await {
         done.push(ended.context("a server's task broke off")?);
-        if let Some(server) = waiting.next() {
-            running.spawn_local(async move { (server, try_one(server).await) });
+        if let Some(row) = waiting.next() {
+            running.spawn_local(async move { (row, try_one(row).await) });
         }
     }
-    done.sort_by_key(|(server, _)| Server::all().position(|other| other == *server));
+    done.sort_by_key(|(row, _)| ROWS.iter().position(|other| other.name == row.name));
     Ok(done)
 }
 
-async fn try_one(server: Server) -> Ran {
-    let name = server.name();
-    let mut peer = match server.start().await {
-        Ok(Ok(peer)) => peer,
-        Ok(Err(problem)) => {
+async fn try_one(row: &'static Row) -> Ran {
+    let name = row.name;
+    println!("[{name}] {}", row.title());
+    let started = Instant::now();
+    let tried = tokio::time::timeout(SERVER_LIMIT, try_what(row)).await;
+    let outcome = match tried {
+        Ok(Ok(Ok(outcome))) => outcome,
+        Ok(Ok(Err(problem))) => {
             println!("[{name}] left out, since {problem}");
             return Ran::LeftOut(problem);
         }
-        Err(error) => return Ran::Tried(situations::broken(name, &format!("it does not start: {error:#}"))),
+        Ok(Err(error)) => situations::broken(name, &format!("{error:#}")),
+        Err(_) => situations::broken(name, "it did not end in time"),
     };
-    println!("[{name}] {} on {}", server.title(), peer.url());
-    let started = Instant::now();
-    let tried = tokio::time::timeout(SERVER_LIMIT, situations::all(&mut peer, name)).await;
-    let outcome = tried.unwrap_or_else(|_| situations::broken(name, "it did not end in time"));
     let (passed, failed) = (outcome.passed, outcome.failed);
     println!("[{name}] {passed} passed, {failed} failed, in {:.1} s", started.elapsed().as_secs_f64());
-    if let Err(error) = peer.end().await {
-        println!("[{name}] {error:#}");
-    }
     Ran::Tried(outcome)
 }
 
+async fn try_what(row: &'static Row) -> Result<Result<Outcome, String>> {
+    match row.what {
+        What::Handshake(recipe, era) => {
+            on_a_server(row, recipe, recipe.about(), async |peer| situations::all(peer, row.name, era).await).await
+        }
+        What::Modern(recipe) => {
+            on_a_server(row, recipe, recipe.modern_about(), async |peer| modern::all(peer, row.name).await).await
+        }
+        What::Change { from, to, ends } => change::all(row.name, from, to, ends).await,
+    }
+}
+
+async fn on_a_server(
+    row: &'static Row,
+    recipe: Recipe,
+    about: About,
+    all: impl AsyncFnOnce(&mut super::Peer) -> Outcome,
+) -> Result<Result<Outcome, String>> {
+    let mut peer = match recipe.start(about, row.name).await.context("it does not start")? {
+        Ok(peer) => peer,
+        Err(problem) => return Ok(Err(problem)),
+    };
+    let outcome = all(&mut peer).await;
+    if let Err(error) = peer.end().await {
+        println!("[{}] {error:#}", row.name);
+    }
+    Ok(Ok(outcome))
+}
+
 /// The summary, the page, and the last line.
-fn close(options: &Options, ran: Vec<(Server, Ran)>) -> Result<bool> {
+fn close(options: &Options, ran: Vec<(&'static Row, Ran)>) -> Result<bool> {
     println!();
-    for (server, ran) in &ran {
-        println!("{}", summary(*server, ran));
+    for (row, ran) in &ran {
+        println!("{}", summary(row, ran));
     }
     let tried: Vec<_> = ran
         .into_iter()
-        .filter_map(|(server, ran)| match ran {
-            Ran::Tried(outcome) => Some((server, outcome)),
+        .filter_map(|(row, ran)| match ran {
+            Ran::Tried(outcome) => Some((row, outcome)),
             Ran::LeftOut(_) => None,
         })
         .collect();
@@ -264,12 +165,12 @@ fn close(options: &Options, ran: Vec<(Server, Ran)>) -> Result<bool> {
     Ok(failed == 0 && passed > 0)
 }
 
-fn summary(server: Server, ran: &Ran) -> String {
-    let mut line = format!("{:<13}", server.name());
+fn summary(row: &Row, ran: &Ran) -> String {
+    let mut line = format!("{:<20}", row.name);
     match ran {
         Ran::LeftOut(problem) => line.push_str(&format!(" left out: {problem}")),
         Ran::Tried(outcome) => {
-            for (index, situation) in SITUATIONS.iter().enumerate() {
+            for (index, situation) in row.table().situations().iter().enumerate() {
                 let word = match outcome.cells.get(index) {
                     Some(cell) if cell.failed == 0 => "ok",
                     Some(_) => "WRONG",

@@ -7,10 +7,11 @@ use anyhow::Result;
 use serde_json::json;
 
 use super::install::{self, Installed};
-use super::ledger::Ledger;
 use super::offers::Offers;
-use super::process::{self, Launch};
-use super::{About, Peer, Resumption, Tool};
+use super::place::Place;
+use super::process::Launch;
+use super::recipe::Recipe;
+use super::{About, Peer, Resumption, Talks, Tool};
 
 const PACKAGE: &str = "@modelcontextprotocol/server-everything";
 /// The version.
@@ -21,18 +22,20 @@ pub(crate) fn title() -> String {
     format!("server-everything {VERSION} (npm)")
 }
 
-/// Installs it if need be and starts it; the text says why there is none.
+/// Installs it if need be and starts it, for the demo; the text says why there is none.
 pub(crate) async fn start() -> Result<Result<Peer, String>> {
+    Recipe::Everything.start(about(title()), "everything").await
+}
+
+/// Installs it if need be, and says how to start it.
+pub(crate) async fn launch(place: &Place) -> Result<Result<Launch, String>> {
     let folder = match install::npm(PACKAGE, VERSION).await? {
         Installed::Here(folder) => folder,
         Installed::NoInstaller(problem) => return Ok(Err(problem)),
     };
     let server = folder.join("node_modules").join(PACKAGE).join("dist").join("index.js");
-    let file = super::folder()?.join("everything.ledger");
-    let ledger = Ledger::create(file.clone())?;
     let scripts = super::scripts()?;
-    let port = process::free_port()?;
-    let launch = Launch {
+    Ok(Ok(Launch {
         program: "node".into(),
         // It has no option for the address: the first script binds it to 127.0.0.1, the second keeps the ledger.
         arguments: vec![
@@ -44,15 +47,19 @@ pub(crate) async fn start() -> Result<Result<Peer, String>> {
             "streamableHttp".into(),
         ],
         environment: vec![
-            ("PORT", port.to_string().into()),
-            ("PEER_LEDGER", file.into()),
+            ("PORT", place.port.to_string().into()),
+            ("PEER_LEDGER", place.ledger.clone().into()),
             ("PEER_SERVER", server.into()),
         ],
-        port,
-        log: super::folder()?.join("everything.log"),
-    };
-    let about = About {
-        title: title(),
+        port: place.port,
+        log: place.log.clone(),
+    }))
+}
+
+/// What is known of it.
+pub(crate) fn about(title: String) -> About {
+    About {
+        title,
         quick: Tool { name: "echo", arguments: json!({ "message": "hello" }) },
         // It says of itself that it only reads: what may be done with that is for the caller to decide.
         slow: Tool { name: "trigger-long-running-operation", arguments: json!({ "duration": Peer::SLOW, "steps": 3 }) },
@@ -68,6 +75,6 @@ pub(crate) async fn start() -> Result<Result<Peer, String>> {
             log_level: true,
             subscriptions: true,
         },
-    };
-    Peer::start(about, launch, ledger).await.map(Ok)
+        talks: Talks::NONE,
+    }
 }

@@ -14,6 +14,10 @@ pub(crate) struct Exchange {
     pub(crate) rpc: Option<String>,
     /// It reads on with `Last-Event-ID`.
     pub(crate) resumes: bool,
+    /// The client closed the connection, and this was the last request on it.
+    pub(crate) left: bool,
+    /// The connection is closed, by whomever, and this was the last request on it.
+    pub(crate) over: bool,
     answer: Vec<u8>,
 }
 
@@ -33,6 +37,11 @@ impl Exchange {
         let (version, rest) = self.answer.split_at_checked(b"HTTP/1.1 ".len())?;
         let digits = rest.get(..3)?;
         version.starts_with(b"HTTP/1.").then(|| std::str::from_utf8(digits).ok()?.parse().ok())?
+    }
+
+    /// The stream of `subscriptions/listen` is open: its first message has arrived.
+    pub(crate) fn acknowledged(&self) -> bool {
+        String::from_utf8_lossy(&self.answer).contains("notifications/subscriptions/acknowledged")
     }
 
     fn header(&self, name: &str) -> Option<String> {
@@ -126,6 +135,14 @@ impl Scan {
         if let Some(exchange) = self.current.and_then(|index| seen.exchanges.get_mut(index)) {
             let room = KEPT.saturating_sub(exchange.answer.len());
             exchange.answer.extend(bytes.iter().take(room));
+        }
+    }
+
+    /// The connection is closed; by the client?
+    pub(crate) fn over(&self, by_the_client: bool, seen: &mut Seen) {
+        if let Some(exchange) = self.current.and_then(|index| seen.exchanges.get_mut(index)) {
+            exchange.over = true;
+            exchange.left = by_the_client;
         }
     }
 

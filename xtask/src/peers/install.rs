@@ -27,31 +27,39 @@ pub(crate) enum Installed {
 
 /// Installs a package of the npm registry.
 pub(crate) async fn npm(package: &str, version: &str) -> Result<Installed> {
+    npm_all(&[&format!("{package}@{version}")]).await
+}
+
+/// Installs some packages of the npm registry, each with its version, into one folder.
+pub(crate) async fn npm_all(specifiers: &[&str]) -> Result<Installed> {
     for program in ["node", "npm"] {
         if !runs(program, &["--version"]).await {
             return Ok(Installed::NoInstaller(format!("{program} is not on this machine")));
         }
     }
-    let specifier = format!("{package}@{version}");
-    once("npm", &specifier, async |folder| {
+    once("npm", specifiers, async |folder| {
         let mut npm = Command::new("npm");
         npm.args(["install", "--no-audit", "--no-fund", "--ignore-scripts", "--loglevel=error", "--prefix"]);
-        finish(npm.arg(folder).arg(&specifier)).await
+        finish(npm.arg(folder).args(specifiers)).await
     })
     .await
 }
 
 /// Installs a package of PyPI into a virtual environment of its own.
 pub(crate) async fn pip(package: &str, version: &str) -> Result<Installed> {
+    pip_all(&[&format!("{package}=={version}")]).await
+}
+
+/// Installs some packages of PyPI, each with its version, into one virtual environment.
+pub(crate) async fn pip_all(specifiers: &[&str]) -> Result<Installed> {
     if !runs("python3", &["-c", "import ensurepip, venv"]).await {
         return Ok(Installed::NoInstaller("python3 with pip and venv is not on this machine".into()));
     }
-    let specifier = format!("{package}=={version}");
-    once("pip", &specifier, async |folder| {
+    once("pip", specifiers, async |folder| {
         finish(Command::new("python3").args(["-m", "venv"]).arg(folder)).await?;
         let mut pip = Command::new(python_of(folder));
         pip.args(["-m", "pip", "install", "--quiet", "--no-input", "--disable-pip-version-check"]);
-        finish(pip.arg(&specifier)).await
+        finish(pip.args(specifiers)).await
     })
     .await
 }
@@ -98,7 +106,12 @@ pub(crate) fn python_of(folder: &Path) -> PathBuf {
 }
 
 /// Runs the installation unless an earlier one ended well, which a marker file in the folder says.
-async fn once(installer: &str, specifier: &str, install: impl AsyncFnOnce(&Path) -> Result<()>) -> Result<Installed> {
+async fn once(
+    installer: &str,
+    specifiers: &[&str],
+    install: impl AsyncFnOnce(&Path) -> Result<()>,
+) -> Result<Installed> {
+    let specifier = specifiers.join(" ");
     let name: String = specifier.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
     let folder = super::folder()?.join(format!("{installer}-{}", name.trim_matches('-')));
     let marker = folder.join(".installed");
@@ -113,7 +126,7 @@ async fn once(installer: &str, specifier: &str, install: impl AsyncFnOnce(&Path)
     println!("installing {specifier} by {installer}, once, into {} ...", folder.display());
     let started = Instant::now();
     install(&folder).await.with_context(|| format!("{specifier} could not be installed by {installer}"))?;
-    std::fs::write(&marker, specifier).with_context(|| format!("cannot write {}", marker.display()))?;
+    std::fs::write(&marker, &specifier).with_context(|| format!("cannot write {}", marker.display()))?;
     println!("installed in {:.1} s", started.elapsed().as_secs_f64());
     Ok(Installed::Here(folder))
 }

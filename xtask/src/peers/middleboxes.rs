@@ -5,9 +5,11 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 
+use super::install;
+use super::place::Place;
 use super::process::{self, Launch};
 use super::python_mcp::{self, Answers};
-use super::{Peer, install};
+use super::recipe::Launches;
 
 /// A middlebox.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,24 +39,22 @@ impl Middlebox {
         format!("{} before PyPI mcp {}{how}", self.program(), python_mcp::V1)
     }
 
-    /// Installs it if need be and may be, and starts it in front of a server; the text says why there is none.
-    pub(crate) async fn start(self, answers: Answers, name: &str) -> Result<Result<Peer, String>> {
+    /// Installs it if need be and may be, and says how to start it in front of a server; the text says why there is none.
+    pub(crate) async fn launches(self, place: &Place, answers: Answers) -> Result<Result<Launches, String>> {
         if let Some(problem) = install::apt(self.package(), self.program()).await? {
             return Ok(Err(problem));
         }
-        let (server, ledger) = match python_mcp::launch(python_mcp::V1, answers, name).await? {
+        let server = match python_mcp::launch(place, python_mcp::V1, answers).await? {
             Ok(server) => server,
             Err(problem) => return Ok(Err(problem)),
         };
-        let folder = super::folder()?.join(format!("{name}.front"));
+        let folder = place.front()?;
         std::fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
         let port = process::free_port()?;
         let file = folder.join("configuration");
         let configuration = self.configuration(port, server.port, &folder);
         std::fs::write(&file, configuration).with_context(|| format!("cannot write {}", file.display()))?;
-        let front = self.launch(port, file, &folder);
-        let about = python_mcp::about(self.title(answers), answers);
-        Peer::start_behind(about, server, ledger, front).await.map(Ok)
+        Ok(Ok(Launches { server, front: Some(self.launch(port, file, &folder)) }))
     }
 
     /// One process in the foreground. It does not read its standard input: the kernel ends it when whoever started it is gone.

@@ -7,23 +7,34 @@
 //! | `process.rs` | one server process: start, kill, start again on the same port |
 //! | `relay.rs`, `exchange.rs` | the wire between client and server, which can be cut or frozen, and what went past on it |
 //! | `ledger.rs` | what the server wrote down of the tools that ran |
-//! | `everything.rs`, `python_mcp.rs`, `typescript_sdk.rs`, `rmcp.rs` | one server each: how it is installed, started and what its tools are called |
+//! | `everything.rs`, `python_mcp.rs`, `python_fastmcp.rs`, `typescript_sdk.rs`, `server_package.rs`, `rmcp.rs` | one server each: how it is installed, started and what its tools are called |
 //! | `bridges.rs`, `middleboxes.rs` | what stands before a server |
+//! | `recipe.rs`, `place.rs` | all of these by one name each, and where one of them lives |
 //! | `offers.rs` | what a server offers besides tools, and one call of each method |
-//! | `command.rs`, `situations.rs`, `trial.rs`, `table.rs` | `cargo xtask peers`: every server in every situation, and the table of it |
+//! | `trial.rs`, `situations.rs` | one client on one server, in every situation of the handshake era |
+//! | `modern/` | the same in the modern era |
+//! | `change.rs` | a server whose place is taken by one of another era |
+//! | `rows.rs`, `command.rs`, `table.rs` | `cargo xtask peers`: the rows of the tables, all of them run, and the page |
 
 mod bridges;
+mod change;
 mod command;
 pub(crate) mod everything;
 mod exchange;
 pub(crate) mod install;
 pub(crate) mod ledger;
 mod middleboxes;
+mod modern;
 mod offers;
+mod place;
 pub(crate) mod process;
+mod python_fastmcp;
 pub(crate) mod python_mcp;
+mod recipe;
 pub(crate) mod relay;
 mod rmcp;
+mod rows;
+mod server_package;
 mod situations;
 mod table;
 mod trial;
@@ -33,14 +44,15 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
 pub(crate) use self::command::{Options, run};
 use self::ledger::Ledger;
 use self::offers::Offers;
-use self::process::{Launch, Process};
+use self::process::Process;
+use self::recipe::Launches;
 use self::relay::Relay;
 use crate::workspace;
 
@@ -49,6 +61,55 @@ use crate::workspace;
 pub(crate) struct Tool {
     pub(crate) name: &'static str,
     pub(crate) arguments: Value,
+}
+
+impl Tool {
+    /// Of the small servers that come with this crate: answers at once.
+    pub(crate) fn quick() -> Self {
+        Self { name: "quick", arguments: json!({}) }
+    }
+
+    /// The same: takes [`Peer::SLOW`].
+    pub(crate) fn slow() -> Self {
+        Self { name: "slow", arguments: json!({ "seconds": Peer::SLOW }) }
+    }
+}
+
+/// How a server of the modern era tells that its list of tools has changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Changes {
+    /// On the stream of `subscriptions/listen`.
+    Listen,
+    /// On the stream of the call that changed it, to nobody else.
+    OnTheCall,
+    /// It says that it does, and nobody hears of it.
+    Unheard,
+}
+
+/// What of the progress of a tool arrives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reports {
+    All,
+    /// As much as a bridge passes on, which may be different each time.
+    Some,
+    None,
+}
+
+/// What a server of the modern era says while a tool runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Talks {
+    /// What arrives of the progress of the tool `report`.
+    pub(crate) reports: Reports,
+    /// What becomes of the change that the tool `grow` makes.
+    pub(crate) changes: Changes,
+    /// The tool `ask` asks its caller.
+    pub(crate) asks: bool,
+}
+
+impl Talks {
+    pub(crate) const ALL: Self = Self { reports: Reports::All, changes: Changes::Listen, asks: true };
+    /// Of what does not speak the modern era.
+    pub(crate) const NONE: Self = Self { reports: Reports::None, changes: Changes::Unheard, asks: false };
 }
 
 /// What comes of reading on with `Last-Event-ID` after the stream of a call was cut.
@@ -65,7 +126,7 @@ pub(crate) enum Resumption {
 }
 
 /// How a server is called, what it holds, and what is known of it.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct About {
     /// What it is called in the output: package and version.
     pub(crate) title: String,
@@ -81,6 +142,8 @@ pub(crate) struct About {
     /// How long it asks to wait before reading on, at most.
     pub(crate) retry: Duration,
     pub(crate) offers: Offers,
+    /// In the modern era.
+    pub(crate) talks: Talks,
 }
 
 /// A server that runs, with the wire to it and its ledger.
@@ -98,20 +161,16 @@ impl Peer {
     /// How long the slow tool of each server is asked to run, in seconds.
     pub(crate) const SLOW: f64 = 1.5;
 
-    /// Starts a server that is installed.
-    pub(crate) async fn start(about: About, launch: Launch, ledger: Ledger) -> Result<Self> {
-        let upstream = launch.address();
-        let process = Process::start(launch).await?;
+    /// Starts a server that is installed, and what stands in front of it.
+    pub(crate) async fn start(about: About, launches: Launches, ledger: Ledger) -> Result<Self> {
+        let upstream = launches.front.as_ref().unwrap_or(&launches.server).address();
+        let process = Process::start(launches.server).await?;
+        let front = match launches.front {
+            Some(front) => Some(Process::start(front).await?),
+            None => None,
+        };
         let relay = Relay::start(upstream).await?;
-        Ok(Self { about, process, front: None, relay, ledger })
-    }
-
-    /// Starts a server that is installed, and something in front of it.
-    pub(crate) async fn start_behind(about: About, launch: Launch, ledger: Ledger, front: Launch) -> Result<Self> {
-        let process = Process::start(launch).await?;
-        let front = Process::start(front).await?;
-        let relay = Relay::start(front.address()).await?;
-        Ok(Self { about, process, front: Some(front), relay, ledger })
+        Ok(Self { about, process, front, relay, ledger })
     }
 
     /// Ends it, and what stands before it, and waits until both are gone.
@@ -126,6 +185,11 @@ impl Peer {
     /// Where a client finds it, past the relay.
     pub(crate) fn url(&self) -> String {
         format!("http://{}/mcp", self.relay.address())
+    }
+
+    /// Where it listens itself.
+    pub(crate) fn direct_url(&self) -> String {
+        format!("http://{}/mcp", self.process.address())
     }
 
     /// Ends the client's session behind its back, past the relay, as another process with the same session id could.

@@ -87,6 +87,11 @@ impl Process {
         self.kill().await
     }
 
+    /// From the next start on it is another one; on the same port.
+    pub(crate) fn becomes(&mut self, launch: Launch) {
+        self.launch = launch;
+    }
+
     /// Starts it again on the same port; it must have been killed.
     pub(crate) async fn start_again(&mut self) -> Result<()> {
         self.child = spawn(&self.launch).await?;

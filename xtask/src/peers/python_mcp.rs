@@ -1,16 +1,16 @@
 //! A small server on the official Python SDK, PyPI `mcp`, 1.x or 2.x: sessions, and 404 for a session that it does not know.
 
-use std::ffi::OsString;
+use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Result;
-use serde_json::json;
 
 use super::install::{self, Installed};
-use super::ledger::Ledger;
 use super::offers::Offers;
-use super::process::{self, Launch};
-use super::{About, Peer, Resumption, Tool};
+use super::place::Place;
+use super::process::Launch;
+use super::recipe::Recipe;
+use super::{About, Peer, Reports, Resumption, Talks, Tool};
 
 const PACKAGE: &str = "mcp";
 /// The last of the handshake era alone.
@@ -29,61 +29,79 @@ pub(crate) enum Answers {
     Json,
 }
 
-/// What it is called in the output.
+/// What it is called in the table.
+pub(crate) fn package(version: &str, answers: Answers) -> String {
+    let how = match answers {
+        Answers::Streams => "",
+        Answers::Events => ", event store",
+        Answers::Json => ", JSON answers",
+    };
+    format!("PyPI {PACKAGE} {version}{how}")
+}
+
+/// What it is called in the demo.
 pub(crate) fn title() -> String {
     format!("mcp {V1} (PyPI)")
 }
 
 /// Installs it if need be and starts it, for the demo; the text says why there is none.
 pub(crate) async fn start() -> Result<Result<Peer, String>> {
-    let (launch, ledger) = match launch(V1, Answers::Streams, "python_mcp").await? {
-        Ok(launch) => launch,
-        Err(problem) => return Ok(Err(problem)),
-    };
-    Peer::start(about(title(), Answers::Streams), launch, ledger).await.map(Ok)
+    Recipe::Mcp1(Answers::Streams).start(about(title(), Answers::Streams), "python_mcp").await
 }
 
-/// Installs it if need be, and says how to start it. `name` is for its files.
-pub(crate) async fn launch(version: &str, answers: Answers, name: &str) -> Result<Result<(Launch, Ledger), String>> {
+/// Installs it if need be, and says how to start it.
+pub(crate) async fn launch(place: &Place, version: &str, answers: Answers) -> Result<Result<Launch, String>> {
     let folder = match install::pip(PACKAGE, version).await? {
         Installed::Here(folder) => folder,
         Installed::NoInstaller(problem) => return Ok(Err(problem)),
     };
-    let file = super::folder()?.join(format!("{name}.ledger"));
-    let ledger = Ledger::create(file.clone())?;
-    let port = process::free_port()?;
-    let mut arguments: Vec<OsString> = vec![
-        super::scripts()?.join("mcp_peer.py").into(),
-        "--port".into(),
-        port.to_string().into(),
-        "--ledger".into(),
-        file.into(),
-    ];
+    let mut launch = script(place, &folder, "mcp_peer.py")?;
     match answers {
         Answers::Streams => {}
-        Answers::Events => arguments.push("--events".into()),
-        Answers::Json => arguments.push("--json".into()),
+        Answers::Events => launch.arguments.push("--events".into()),
+        Answers::Json => launch.arguments.push("--json".into()),
     }
-    let launch = Launch {
-        program: install::python_of(&folder).into(),
-        arguments,
-        environment: Vec::new(),
-        port,
-        log: super::folder()?.join(format!("{name}.log")),
-    };
-    Ok(Ok((launch, ledger)))
+    Ok(Ok(launch))
 }
 
-/// What is known of it.
+/// A script of ours, run by the interpreter of this folder.
+pub(crate) fn script(place: &Place, folder: &Path, name: &str) -> Result<Launch> {
+    Ok(Launch {
+        program: install::python_of(folder).into(),
+        arguments: vec![
+            // Nothing is written beside the scripts.
+            "-B".into(),
+            super::scripts()?.join(name).into(),
+            "--port".into(),
+            place.port.to_string().into(),
+            "--ledger".into(),
+            place.ledger.clone().into(),
+        ],
+        environment: Vec::new(),
+        port: place.port,
+        log: place.log.clone(),
+    })
+}
+
+/// What is known of it in the handshake era.
 pub(crate) fn about(title: String, answers: Answers) -> About {
     About {
         title,
-        quick: Tool { name: "quick", arguments: json!({}) },
-        slow: Tool { name: "slow", arguments: json!({ "seconds": Peer::SLOW }) },
+        quick: Tool::quick(),
+        slow: Tool::slow(),
         slow_reads: false,
         resumption: if answers == Answers::Events { Resumption::Works } else { Resumption::NotOffered },
         opens_again: true,
         retry: Duration::from_millis(500),
         offers: Offers::small(false),
+        talks: Talks::NONE,
     }
+}
+
+/// What is known of 2.x in the modern era.
+pub(crate) fn modern_about(title: String, answers: Answers) -> About {
+    let offers = Offers { subscriptions: true, ..Offers::small(false) };
+    // There is no place for progress in an answer of plain JSON.
+    let reports = if answers == Answers::Json { Reports::None } else { Reports::All };
+    About { offers, talks: Talks { reports, ..Talks::ALL }, retry: Duration::ZERO, ..about(title, Answers::Streams) }
 }

@@ -74,6 +74,11 @@ impl Relay {
         self.look().tool_calls
     }
 
+    /// How many requests of this JSON-RPC method reached the server.
+    pub(crate) fn sent(&self, rpc: &str) -> usize {
+        self.look().exchanges.iter().filter(|exchange| exchange.rpc.as_deref() == Some(rpc)).count()
+    }
+
     /// How many DELETE requests reached the server.
     pub(crate) fn deletes(&self) -> usize {
         self.look().deletes
@@ -134,19 +139,35 @@ async fn carry(mut client: TcpStream, upstream: SocketAddr, mut wire: watch::Rec
         return;
     };
     let mut scan = Scan::default();
+    let by_the_client = pass_on(&mut client, &mut server, &mut wire, &mut scan, &seen, born).await;
+    scan.over(by_the_client, &mut seen.lock().unwrap_or_else(PoisonError::into_inner));
+    let now = *wire.borrow();
+    if now.cuts > born.cuts {
+        drop(client);
+        drain(&mut server).await;
+    }
+}
+
+/// Until one side is closed or the wire does something to the connection. Is it closed by the client?
+async fn pass_on(
+    client: &mut TcpStream,
+    server: &mut TcpStream,
+    wire: &mut watch::Receiver<Wire>,
+    scan: &mut Scan,
+    seen: &Mutex<Seen>,
+    born: Wire,
+) -> bool {
     let (mut up, mut down) = (vec![0; 16 * 1024], vec![0; 16 * 1024]);
     loop {
         let now = *wire.borrow_and_update();
         if now.cuts > born.cuts {
             let _ = client.set_zero_linger();
-            drop(client);
-            drain(&mut server).await;
-            return;
+            return false;
         }
         if now.severs > born.severs {
             let _ = client.set_zero_linger();
             let _ = server.set_zero_linger();
-            return;
+            return false;
         }
         tokio::select! {
             read = client.read(&mut up) => match read {
@@ -154,26 +175,26 @@ async fn carry(mut client: TcpStream, upstream: SocketAddr, mut wire: watch::Rec
                     let bytes = up.get(..length).unwrap_or_default();
                     scan.take(bytes, &mut seen.lock().unwrap_or_else(PoisonError::into_inner));
                     if server.write_all(bytes).await.is_err() {
-                        return;
+                        return false;
                     }
                 }
-                _ => return,
+                _ => return true,
             },
             read = server.read(&mut down), if now.freezes == born.freezes => match read {
                 Ok(length @ 1..) => {
                     let bytes = down.get(..length).unwrap_or_default();
                     scan.answer(bytes, &mut seen.lock().unwrap_or_else(PoisonError::into_inner));
                     if client.write_all(bytes).await.is_err() {
-                        return;
+                        return true;
                     }
                 }
-                Ok(_) => return,
+                Ok(_) => return false,
                 Err(_) => {
                     let _ = client.set_zero_linger();
-                    return;
+                    return false;
                 }
             },
-            changed = wire.changed() => if changed.is_err() { return },
+            changed = wire.changed() => if changed.is_err() { return false },
         }
     }
 }

@@ -4,42 +4,47 @@
 use std::time::Duration;
 
 use anyhow::Result;
-use serde_json::json;
 
 use super::install;
-use super::ledger::Ledger;
 use super::offers::Offers;
-use super::process::{self, Launch};
-use super::{About, Peer, Resumption, Tool};
+use super::place::Place;
+use super::process::Launch;
+use super::{About, Resumption, Talks, Tool};
 
 /// What it is called in the output.
 pub(crate) fn title() -> String {
     "crates.io rmcp 3.11.0".into()
 }
 
-/// Builds it if need be and starts it.
-pub(crate) async fn start(name: &str) -> Result<Result<Peer, String>> {
+/// Builds it if need be, and says how to start it.
+pub(crate) async fn launch(place: &Place) -> Result<Launch> {
     let program = install::cargo_project(&super::scripts()?.join("rmcp-server"), "rmcp-server").await?;
-    let file = super::folder()?.join(format!("{name}.ledger"));
-    let ledger = Ledger::create(file.clone())?;
-    let port = process::free_port()?;
-    let launch = Launch {
+    Ok(Launch {
         program: program.into(),
         arguments: Vec::new(),
-        environment: vec![("PORT", port.to_string().into()), ("PEER_LEDGER", file.into())],
-        port,
-        log: super::folder()?.join(format!("{name}.log")),
-    };
-    let about = About {
+        environment: vec![("PORT", place.port.to_string().into()), ("PEER_LEDGER", place.ledger.clone().into())],
+        port: place.port,
+        log: place.log.clone(),
+    })
+}
+
+/// What is known of it in the handshake era.
+pub(crate) fn about() -> About {
+    About {
         title: title(),
-        quick: Tool { name: "quick", arguments: json!({}) },
-        slow: Tool { name: "slow", arguments: json!({ "seconds": Peer::SLOW }) },
+        quick: Tool::quick(),
+        slow: Tool::slow(),
         slow_reads: false,
         // The session drops what it kept of a request as soon as the answer is handed over, be there a reader or not.
         resumption: Resumption::OnlyWhileItRuns,
         opens_again: true,
         retry: Duration::from_secs(3),
         offers: Offers::small(false),
-    };
-    Peer::start(about, launch, ledger).await.map(Ok)
+        talks: Talks::NONE,
+    }
+}
+
+/// What is known of it in the modern era.
+pub(crate) fn modern_about() -> About {
+    About { resumption: Resumption::NotOffered, retry: Duration::ZERO, talks: Talks::ALL, ..about() }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
-use oncewire::{CallToolResult, Error, EventName, Execution, Kind};
+use oncewire::{CallToolResult, Era, Error, EventName, Execution, Kind};
 use serde_json::json;
 use tokio::time::{sleep, timeout};
 
@@ -15,14 +15,14 @@ use super::trial::{Before, STEP, Struck, Trial};
 use super::{Peer, Resumption, Tool};
 
 /// A verdict that is told by a failure, and not by a clock, comes within this; what the server asks to wait comes on top.
-const PROMPT: Duration = Duration::from_secs(5);
+pub(super) const PROMPT: Duration = Duration::from_secs(5);
 /// How long a call may be without a byte where a server never ends it.
-const SILENCE: Duration = Duration::from_secs(3);
+pub(super) const SILENCE: Duration = Duration::from_secs(3);
 /// The ends of idle connections take a moment to be noticed. A call written onto one in that very moment may or may not have been read
 /// (RFC 9112, section 9.5), and is told as such: that is not what is tried here.
-const SETTLE: Duration = Duration::from_millis(100);
+pub(super) const SETTLE: Duration = Duration::from_millis(100);
 /// Callers who find the same server restarted.
-const CALLERS: usize = 16;
+pub(super) const CALLERS: usize = 16;
 
 /// The situations, as the heads of the table.
 pub(crate) const SITUATIONS: [&str; 7] = [
@@ -36,7 +36,7 @@ pub(crate) const SITUATIONS: [&str; 7] = [
 ];
 
 const READ_ON: &str = "answered: read on by `Last-Event-ID`";
-const UNKNOWN: &str = "`may_have_executed`";
+pub(super) const UNKNOWN: &str = "`may_have_executed`";
 
 /// What must come of a call whose connection was cut.
 #[derive(Clone, Copy)]
@@ -66,15 +66,15 @@ pub(crate) struct Outcome {
 }
 
 /// A few words for the table, and the exchange behind them.
-type Words = (String, Option<String>);
+pub(super) type Words = (String, Option<String>);
 
 /// Puts the server through all of it. What breaks off counts as one failure.
-pub(crate) async fn all(peer: &mut Peer, name: &'static str) -> Outcome {
-    let mut trial = match Trial::begin(peer, name).await {
+pub(crate) async fn all(peer: &mut Peer, name: &'static str, era: Era) -> Outcome {
+    let mut trial = match Trial::begin(peer, name, |client| client.era(era)).await {
         Ok(trial) => trial,
         Err(error) => return broken(name, &format!("{error:#}")),
     };
-    if let Err(error) = trial.all().await {
+    if let Err(error) = trial.all(era).await {
         trial.check(format_args!("it broke off: {error:#}"), false);
     }
     // Closed already unless it broke off.
@@ -88,7 +88,7 @@ pub(crate) fn broken(name: &str, problem: &str) -> Outcome {
 }
 
 impl Trial<'_> {
-    async fn all(&mut self) -> Result<()> {
+    async fn all(&mut self, era: Era) -> Result<()> {
         let words = self.healthy().await?;
         self.close_cell(words);
         let words = self.restarted().await?;
@@ -102,11 +102,14 @@ impl Trial<'_> {
         let words = self.ended().await?;
         self.close_cell(words);
         let words = self.closed().await?;
+        // A server of the handshake era is asked once for its era, however often it is lost.
+        let questions = usize::from(era != Era::Legacy);
+        self.check_equal("questions for the era, in all", self.peer.relay.sent("server/discover"), questions);
         self.close_cell(words);
         Ok(())
     }
 
-    fn close_cell(&mut self, (words, note): Words) {
+    pub(super) fn close_cell(&mut self, (words, note): Words) {
         let outcome = &mut self.outcome;
         let failed_before: usize = outcome.cells.iter().map(|cell| cell.failed).sum();
         outcome.cells.push(Cell { words, note, failed: outcome.failed - failed_before });
@@ -121,6 +124,7 @@ impl Trial<'_> {
             let called = self.call(*method).await;
             self.check_ok(method.name(), called);
         }
+        self.check_equal("the era", self.client.era(), Some("legacy"));
         self.check_equal("one handshake in all", self.peer.relay.handshakes(), 1);
         self.check_equal("the tool ran once", self.quick_runs()?, before.quick + 1);
         Ok((format!("all {}", methods.len()), None))
@@ -227,7 +231,7 @@ impl Trial<'_> {
     }
 
     /// What the server makes of the call is its own; what the caller is told must be true, and in the table.
-    fn whatever(
+    pub(super) fn whatever(
         &mut self,
         what: &str,
         before: &Before,
@@ -334,7 +338,13 @@ impl Trial<'_> {
         Ok((format!("`DELETE`, {said}"), None))
     }
 
-    fn unknown(&mut self, what: &str, answer: Result<CallToolResult, Error>, elapsed: Duration, limit: Duration) {
+    pub(super) fn unknown(
+        &mut self,
+        what: &str,
+        answer: Result<CallToolResult, Error>,
+        elapsed: Duration,
+        limit: Duration,
+    ) {
         match answer {
             Ok(result) => self.check(format_args!("{what}: was answered {:?}", result.text()), false),
             Err(error) => {
@@ -348,14 +358,16 @@ impl Trial<'_> {
     }
 
     /// The words for a call that may have run, with what the caller was answered, as the relay saw it.
-    fn end_of_the_call(&self, before: &Before) -> Words {
+    pub(super) fn end_of_the_call(&self, before: &Before) -> Words {
         let exchanges = self.peer.relay.since(before.passed);
         let call = exchanges.iter().find(|exchange| exchange.rpc.as_deref() == Some("tools/call"));
         match call.and_then(|call| Some((call.status()?, call.answered()))) {
             None => (format!("{UNKNOWN}: no answer begins"), None),
             Some((200, _)) => (format!("{UNKNOWN}: the stream ends"), None),
             Some((status, answered)) => {
-                let note = format!("`{answered}`: what a call that never arrived gets, too.");
+                let gateway = matches!(status, 502..=504);
+                let never = if gateway { ": what a call that never arrived gets, too." } else { "." };
+                let note = format!("`{answered}`{never}");
                 (format!("{UNKNOWN}: {status}"), Some(note))
             }
         }

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use anyhow::{Context as _, Result};
 
-use super::command::Server;
-use super::situations::{Outcome, SITUATIONS};
+use super::rows::{ROWS, Row, Table};
+use super::situations::Outcome;
 use crate::workspace;
 
 const HEAD: &str = "\
@@ -30,51 +30,114 @@ What oncewire does on servers that others wrote, each in its published form, run
 Tools that say nothing of themselves are called, without leave to repeat them. The one slow tool of server-everything says that it only reads; it is called with
 `resend = never`.
 
+## Servers of the handshake era
+
+A client asks these servers once which era they speak, is refused, and begins with the handshake. Those that speak both eras are tried with `era = legacy`.
+
 ";
 
-/// The page of the committed lines, with those of the servers that were run in place of theirs.
-pub(crate) fn page(committed: &str, outcomes: &[(Server, Outcome)]) -> String {
-    let mut rows = Vec::new();
+const MODERN: &str = "
+## Servers of the modern era
+
+The servers that speak MCP 2026-07-28, as a client finds them that was told nothing. There is no session that could be lost, and nothing is read on. On the wire there
+is nothing but `POST`: no handshake, no session id, no `GET`, no `DELETE`, no notification.
+
+- *every method*: as above; the era was found by one question.
+- *talk*: what a server may say while it works: progress, in order and before the result; a changed list of tools, on the stream of `subscriptions/listen`, also after a
+  restart; a question to the caller, which is answered once and ends the call.
+- *restarted, then each method*: as above, without a handshake or another question. A tool that is called while nobody listens on the port waits, and runs once.
+- *killed*, *stopped*, *cut in mid-call*: as above; what becomes of a tool whose connection is cut is the server's, and in the table.
+- *cancelled in mid-call*: the caller gives up while a tool runs. The client closes the stream of its answer and sends nothing; the table says again
+  what becomes of the tool.
+- *closed*: the client is closed; nothing is sent.
+
+";
+
+const CHANGE: &str = "
+## A server whose place one of another era takes
+
+One client, and a server that is stopped and replaced on the same port, as by a new release (or by going back to the one before it).
+
+- *reads*: the first call is a list; it is answered, with at most one new handshake or question, and so are the calls of 16 callers at once.
+- *a tool with leave*: the first call is a tool that may be repeated (`resend = always`); it is answered, and ran once.
+- *a tool without leave*: the first call is a tool that may not; it ran at most once, and what the caller is told is true. The call after it is answered.
+- *in mid-call*: the server is replaced while a tool runs. The caller is told that it may have run, and the call after it is answered.
+
+";
+
+/// The page of the committed lines, with those of the rows that were run in place of theirs.
+pub(crate) fn page(committed: &str, outcomes: &[(&'static Row, Outcome)]) -> String {
+    let texts = Table::ALL.map(|table| match table {
+        Table::Handshake => HEAD,
+        Table::Modern => MODERN,
+        Table::Change => CHANGE,
+    });
+    let tables = Table::ALL.into_iter().zip(texts);
+    tables.map(|(table, text)| format!("{text}{}", lines(table, committed, outcomes))).collect()
+}
+
+/// One table, and its notes.
+fn lines(table: Table, committed: &str, outcomes: &[(&'static Row, Outcome)]) -> String {
+    let mut lines = Vec::new();
     let mut notes = Vec::new();
-    for server in Server::all() {
-        match outcomes.iter().find(|(run, outcome)| *run == server && whole(outcome)) {
+    let committed_lines = section(table, committed);
+    for row in ROWS.iter().filter(|row| row.table() == table) {
+        match outcomes.iter().find(|(run, outcome)| run.name == row.name && whole(row, outcome)) {
             Some((_, outcome)) => {
-                rows.push(row(server, outcome));
-                notes.extend(notes_of(server, outcome));
+                lines.push(line(row, outcome));
+                notes.extend(notes_of(row, outcome));
             }
             None => {
-                let first = format!("| {} |", server.title());
-                rows.extend(committed.lines().find(|line| line.starts_with(&first)).map(str::to_owned));
-                notes.extend(committed.lines().filter(|line| is_note_of(server, line)).map(str::to_owned));
+                let first = format!("| {} |", row.title());
+                lines.extend(
+                    committed_lines.iter().find(|line| line.starts_with(&first)).map(|line| (*line).to_owned()),
+                );
+                notes
+                    .extend(committed_lines.iter().filter(|line| is_note_of(row, line)).map(|line| (*line).to_owned()));
             }
         }
     }
-    let heads = format!("| server | {} |", SITUATIONS.join(" | "));
-    let rule = format!("| --- |{}", " --- |".repeat(SITUATIONS.len()));
-    format!("{HEAD}{heads}\n{rule}\n{}\n\n{}\n", rows.join("\n"), notes.join("\n"))
+    let situations = table.situations();
+    let first = if table == Table::Change { "the one, then the other" } else { "server" };
+    let heads = format!("| {first} | {} |", situations.join(" | "));
+    let rule = format!("| --- |{}", " --- |".repeat(situations.len()));
+    let notes = if notes.is_empty() { String::new() } else { format!("\n{}\n", notes.join("\n")) };
+    format!("{heads}\n{rule}\n{}\n{notes}", lines.join("\n"))
 }
 
-fn whole(outcome: &Outcome) -> bool {
-    outcome.failed == 0 && outcome.cells.len() == SITUATIONS.len()
+/// The lines of a page that belong to one table.
+fn section(table: Table, page: &str) -> Vec<&str> {
+    let heading = |text: &'static str| text.lines().find(|line| line.starts_with("## ")).unwrap_or_default();
+    let begins = match table {
+        Table::Handshake => heading(HEAD),
+        Table::Modern => heading(MODERN),
+        Table::Change => heading(CHANGE),
+    };
+    let lines = page.lines().skip_while(|line| *line != begins).skip(1);
+    lines.take_while(|line| !line.starts_with("## ")).collect()
 }
 
-fn row(server: Server, outcome: &Outcome) -> String {
-    let mut row = format!("| {} |", server.title());
+fn whole(row: &Row, outcome: &Outcome) -> bool {
+    outcome.failed == 0 && outcome.cells.len() == row.table().situations().len()
+}
+
+fn line(row: &Row, outcome: &Outcome) -> String {
+    let mut line = format!("| {} |", row.title());
     for (index, cell) in outcome.cells.iter().enumerate() {
-        let mark = cell.note.as_ref().map(|_| format!("[^{}-{index}]", server.name())).unwrap_or_default();
-        row.push_str(&format!(" {}{mark} |", cell.words));
+        let mark = cell.note.as_ref().map(|_| format!("[^{}-{index}]", row.name)).unwrap_or_default();
+        line.push_str(&format!(" {}{mark} |", cell.words));
     }
-    row
+    line
 }
 
-fn notes_of(server: Server, outcome: &Outcome) -> Vec<String> {
+fn notes_of(row: &Row, outcome: &Outcome) -> Vec<String> {
     let notes = outcome.cells.iter().enumerate().filter_map(|(index, cell)| Some((index, cell.note.as_ref()?)));
-    notes.map(|(index, note)| format!("[^{}-{index}]: {note}", server.name())).collect()
+    notes.map(|(index, note)| format!("[^{}-{index}]: {note}", row.name)).collect()
 }
 
-/// The name of one server may be the beginning of another's.
-fn is_note_of(server: Server, line: &str) -> bool {
-    let rest = line.strip_prefix("[^").and_then(|line| line.strip_prefix(server.name()));
+/// The name of one row may be the beginning of another's.
+fn is_note_of(row: &Row, line: &str) -> bool {
+    let rest = line.strip_prefix("[^").and_then(|line| line.strip_prefix(row.name));
     rest.and_then(|rest| rest.strip_prefix('-'))
         .is_some_and(|rest| rest.starts_with(|first: char| first.is_ascii_digit()))
 }
@@ -100,20 +163,37 @@ mod tests {
     use super::super::situations::Cell;
     use super::*;
 
-    fn outcome(words: &str, failed: usize) -> Outcome {
+    fn named(name: &str) -> &'static Row {
+        ROWS.iter().find(|row| row.name == name).unwrap()
+    }
+
+    fn outcome(row: &Row, words: &str, failed: usize) -> Outcome {
         let cell = |note: Option<&str>| Cell { words: words.into(), note: note.map(str::to_owned), failed: 0 };
-        let cells = vec![cell(None), cell(Some("seen")), cell(None), cell(None), cell(None), cell(None), cell(None)];
-        Outcome { cells, passed: 1, failed }
+        let cells = (0..row.table().situations().len()).map(|index| cell((index == 1).then_some("seen")));
+        Outcome { cells: cells.collect(), passed: 1, failed }
     }
 
     #[test]
     fn what_was_not_run_or_did_not_hold_keeps_its_lines() {
-        // The name of the one is the beginning of the other's.
-        let first = page("", &[(Server::Sdk, outcome("one", 0)), (Server::SdkEvents, outcome("one", 0))]);
+        // The name of the one is the beginning of the other's, and the title of the third is that of a row of another table.
+        let [sdk, events, mcp2, modern] = ["sdk", "sdk-events", "mcp2", "modern-mcp2"].map(named);
+        let all = [sdk, events, mcp2, modern].map(|row| (row, outcome(row, "one", 0)));
+        let first = page("", &all);
         assert!(first.contains("[^sdk-events-1]: seen"), "{first}");
-        let again = page(&first, &[(Server::Sdk, outcome("two", 0)), (Server::SdkEvents, outcome("two", 1))]);
-        assert_eq!(again.matches("two").count(), SITUATIONS.len(), "{again}");
-        assert_eq!(again.matches("| one").count(), SITUATIONS.len(), "{again}");
+        let again = page(&first, &[(sdk, outcome(sdk, "two", 0)), (events, outcome(events, "two", 1))]);
+        assert_eq!(again.matches("| two").count(), sdk.table().situations().len(), "{again}");
+        let others: usize = [events, mcp2, modern].map(|row| row.table().situations().len()).iter().sum();
+        assert_eq!(again.matches("| one").count(), others, "{again}");
         assert_eq!(page(&again, &[]), again);
+    }
+
+    #[test]
+    fn each_row_has_a_name_and_a_line_of_its_own() {
+        for (index, row) in ROWS.iter().enumerate() {
+            for other in ROWS.iter().skip(index + 1) {
+                assert_ne!(row.name, other.name);
+                assert!(row.table() != other.table() || row.title() != other.title(), "{}", row.title());
+            }
+        }
     }
 }

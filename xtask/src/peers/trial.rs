@@ -1,11 +1,11 @@
 //! One client on one real server, through its relay: what had been counted before a step, what is seen of it after, and what must hold.
 
 use std::fmt::Display;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
-use oncewire::{Call, CallToolResult, Client, Error, Event, EventName, Resend};
+use oncewire::{Call, CallToolResult, Client, ClientBuilder, Error, Event, EventName, Resend, ServerNotification};
 use tokio::time::{sleep, timeout};
 
 use super::offers::Method;
@@ -15,9 +15,9 @@ use super::{Peer, Resumption, Tool};
 /// The longest that one call may take before it counts as hanging.
 pub(super) const STEP: Duration = Duration::from_secs(40);
 /// How long the slow tool runs before the fault: the head of the answer is there by then.
-const INTO_THE_CALL: Duration = Duration::from_millis(250);
+pub(super) const INTO_THE_CALL: Duration = Duration::from_millis(250);
 /// How long a server may take to do what it was asked.
-const PATIENCE: Duration = Duration::from_secs(20);
+pub(super) const PATIENCE: Duration = Duration::from_secs(20);
 
 /// One client, one server.
 pub(super) struct Trial<'a> {
@@ -25,6 +25,7 @@ pub(super) struct Trial<'a> {
     pub(super) name: &'static str,
     pub(super) client: Client,
     events: Arc<Mutex<Vec<Event>>>,
+    heard: Arc<Mutex<Vec<ServerNotification>>>,
     pub(super) outcome: Outcome,
 }
 
@@ -50,17 +51,22 @@ pub(super) struct Before {
 
 impl<'a> Trial<'a> {
     /// Connects.
-    pub(super) async fn begin(peer: &'a mut Peer, name: &'static str) -> Result<Self> {
-        let events = Arc::new(Mutex::new(Vec::new()));
-        let kept = Arc::clone(&events);
+    pub(super) async fn begin(
+        peer: &'a mut Peer,
+        name: &'static str,
+        options: impl FnOnce(ClientBuilder) -> ClientBuilder,
+    ) -> Result<Self> {
+        let (events, heard) = (Arc::new(Mutex::new(Vec::new())), Arc::new(Mutex::new(Vec::new())));
+        let (kept, notified) = (Arc::clone(&events), Arc::clone(&heard));
         let builder = Client::builder(peer.url())
             .no_proxy()
-            .on_event(move |event: &Event| kept.lock().unwrap_or_else(PoisonError::into_inner).push(event.clone()));
+            .on_notification(move |notification: &ServerNotification| lock(&notified).push(notification.clone()))
+            .on_event(move |event: &Event| lock(&kept).push(event.clone()));
         // A minute, the default, is long for a server of which it is known that it will stay silent.
         let orphan_timeout = if peer.about.resumption == Resumption::Silent { 3 } else { 20 };
-        let connect = builder.orphan_timeout(Duration::from_secs(orphan_timeout)).connect();
+        let connect = options(builder.orphan_timeout(Duration::from_secs(orphan_timeout))).connect();
         let client = timeout(STEP, connect).await.context("the handshake hangs")?.context("no handshake")?;
-        Ok(Self { peer, name, client, events, outcome: Outcome::default() })
+        Ok(Self { peer, name, client, events, heard, outcome: Outcome::default() })
     }
 
     /// Kills the server and starts it again.
@@ -110,7 +116,7 @@ impl<'a> Trial<'a> {
             tool_calls: self.peer.relay.tool_calls(),
             passed: self.peer.relay.passed(),
             generation: self.client.generation(),
-            events: self.lock_events().len(),
+            events: lock(&self.events).len(),
         })
     }
 
@@ -129,13 +135,14 @@ impl<'a> Trial<'a> {
         Ok(self.peer.ledger.runs(self.peer.about.slow.name)?.ended)
     }
 
-    fn lock_events(&self) -> std::sync::MutexGuard<'_, Vec<Event>> {
-        self.events.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// What the client told since.
     pub(super) fn events_since(&self, before: &Before) -> Vec<Event> {
-        self.lock_events().iter().skip(before.events).cloned().collect()
+        lock(&self.events).iter().skip(before.events).cloned().collect()
+    }
+
+    /// How often the server has told this, unasked.
+    pub(super) fn heard(&self, method: &str) -> usize {
+        lock(&self.heard).iter().filter(|notification| notification.method == method).count()
     }
 
     /// Something that must hold.
@@ -149,6 +156,10 @@ impl<'a> Trial<'a> {
             let exchanges = self.peer.relay.since(0);
             for exchange in exchanges.iter().skip(exchanges.len().saturating_sub(8)) {
                 println!("[{}]   wire  {exchange}", self.name);
+            }
+            for event in lock(&self.events).iter().rev().take(4).rev() {
+                let (kind, decision) = (event.kind, event.decision);
+                println!("[{}]  event  {} {kind:?} {decision:?} {:?}", self.name, event.event, event.reason);
             }
         }
     }
@@ -177,4 +188,8 @@ impl<'a> Trial<'a> {
             self.check(format_args!("{what}: not restored: {:?}", event.reason), false);
         }
     }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

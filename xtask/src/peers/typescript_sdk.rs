@@ -1,17 +1,16 @@
 //! Small servers on the official TypeScript SDK, npm `@modelcontextprotocol/sdk` 1.x: over HTTP, and behind the bridges over standard
 //! input and output.
 
-use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Result;
 
 use super::install::{self, Installed};
-use super::ledger::Ledger;
 use super::offers::Offers;
-use super::process::{self, Launch};
-use super::{About, Peer, Resumption, Tool};
+use super::place::Place;
+use super::process::Launch;
+use super::{About, Resumption, Talks, Tool};
 
 const PACKAGE: &str = "@modelcontextprotocol/sdk";
 /// The version.
@@ -30,76 +29,68 @@ pub(crate) enum Mode {
     Bare,
 }
 
-/// Installs it if need be and starts it; the text says why there is none.
-pub(crate) async fn start(title: String, mode: Mode, name: &str) -> Result<Result<Peer, String>> {
+/// What it is called in the output.
+pub(crate) fn title(mode: Mode) -> String {
+    let how = match mode {
+        Mode::Sessions => "",
+        Mode::Events => ", event store",
+        Mode::Json => ", JSON answers",
+        Mode::Bare => ", one transport for the process",
+    };
+    format!("npm {PACKAGE} {VERSION}{how}")
+}
+
+/// Installs it if need be, and says how to start it.
+pub(crate) async fn launch(place: &Place, mode: Mode) -> Result<Result<Launch, String>> {
     let folder = match folder().await? {
         Ok(folder) => folder,
         Err(problem) => return Ok(Err(problem)),
     };
-    let file = super::folder()?.join(format!("{name}.ledger"));
-    let ledger = Ledger::create(file.clone())?;
-    let port = process::free_port()?;
     let word = match mode {
         Mode::Sessions => "sessions",
         Mode::Events => "events",
         Mode::Json => "json",
         Mode::Bare => "bare",
     };
-    let launch = Launch {
+    Ok(Ok(Launch {
         program: "node".into(),
         arguments: vec![super::scripts()?.join("sdk_peer.mjs").into()],
         environment: vec![
-            ("PORT", port.to_string().into()),
+            ("PORT", place.port.to_string().into()),
             ("PEER_MODE", word.into()),
-            ("PEER_LEDGER", file.into()),
+            ("PEER_LEDGER", place.ledger.clone().into()),
             ("PEER_PACKAGES", folder.into()),
         ],
-        port,
-        log: super::folder()?.join(format!("{name}.log")),
-    };
-    let resumption = if mode == Mode::Events { Resumption::Works } else { Resumption::NotOffered };
-    let about = About { opens_again: mode != Mode::Bare, ..about(title, resumption) };
-    Peer::start(about, launch, ledger).await.map(Ok)
+        port: place.port,
+        log: place.log.clone(),
+    }))
 }
 
 /// The folder that it is installed in.
-async fn folder() -> Result<Result<PathBuf, String>> {
+pub(crate) async fn folder() -> Result<Result<PathBuf, String>> {
     Ok(match install::npm(PACKAGE, VERSION).await? {
         Installed::Here(folder) => Ok(folder),
         Installed::NoInstaller(problem) => Err(problem),
     })
 }
 
-/// How a bridge starts the small server over standard input and output.
-#[derive(Debug)]
-pub(crate) struct Stdio {
-    pub(crate) script: PathBuf,
-    pub(crate) environment: Vec<(&'static str, OsString)>,
-    pub(crate) ledger: Ledger,
+/// What is known of it.
+pub(crate) fn about(title: String, mode: Mode) -> About {
+    let resumption = if mode == Mode::Events { Resumption::Works } else { Resumption::NotOffered };
+    About { opens_again: mode != Mode::Bare, ..small(title, resumption) }
 }
 
-/// Installs the SDK if need be; the bridge passes its own environment on.
-pub(crate) async fn stdio(name: &str) -> Result<Result<Stdio, String>> {
-    let folder = match folder().await? {
-        Ok(folder) => folder,
-        Err(problem) => return Ok(Err(problem)),
-    };
-    let file = super::folder()?.join(format!("{name}.ledger"));
-    let ledger = Ledger::create(file.clone())?;
-    let environment = vec![("PEER_LEDGER", file.into()), ("PEER_PACKAGES", folder.into())];
-    Ok(Ok(Stdio { script: super::scripts()?.join("stdio_peer.mjs"), environment, ledger }))
-}
-
-/// What is known of the small server.
-pub(crate) fn about(title: String, resumption: Resumption) -> About {
+/// What is known of the small server, also behind a bridge.
+pub(crate) fn small(title: String, resumption: Resumption) -> About {
     About {
         title,
-        quick: Tool { name: "quick", arguments: serde_json::json!({}) },
-        slow: Tool { name: "slow", arguments: serde_json::json!({ "seconds": Peer::SLOW }) },
+        quick: Tool::quick(),
+        slow: Tool::slow(),
         slow_reads: false,
         resumption,
         opens_again: true,
         retry: Duration::from_millis(500),
         offers: Offers::small(true),
+        talks: Talks::NONE,
     }
 }

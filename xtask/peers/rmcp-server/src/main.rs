@@ -1,47 +1,35 @@
-//! A small server on `rmcp`: a quick tool, a slow tool, one of each other thing, and a ledger of what ran.
-//!
-//! The ledger is a file of JSON lines, one when a tool begins and one when it has ended, written by the tool itself. The port and the
-//! ledger are in the environment: `PORT` and `PEER_LEDGER`.
+//! A small server on `rmcp`: some tools, one of each other thing, and a ledger of what ran. The port and the ledger are in the environment:
+//! `PORT` and `PEER_LEDGER`.
 
-use std::fs::OpenOptions;
-use std::io::{Read as _, Write as _};
+mod tools;
+
+use std::io::Read as _;
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 use hyper::server::conn::http1;
 use hyper_util::rt::TokioIo;
 use hyper_util::service::TowerToHyperService;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestParams, CompleteResult,
-    GetPromptRequestParams, GetPromptResponse, GetPromptResult, ListPromptsResult, ListResourceTemplatesResult,
-    ListResourcesResult, ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse,
-    ReadResourceResult, ServerCapabilities, ServerConfig,
+    CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, GetPromptRequestParams,
+    GetPromptResponse, GetPromptResult, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
+    ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult,
+    ServerCapabilities, ServerConfig, SubscriptionFilter,
 };
-use rmcp::service::RequestContext;
+use rmcp::service::{RequestContext, SubscriptionContext};
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::{Value, json};
 
+use crate::tools::Tools;
+
 type Context = RequestContext<RoleServer>;
 
 #[derive(Clone)]
 struct SmallPeer {
-    ledger: Arc<PathBuf>,
-}
-
-impl SmallPeer {
-    /// Adds one line; opened anew each time, so that a killed process loses none.
-    fn write(&self, tool: &str, event: &str) {
-        let line = format!("{}\n", json!({ "tool": tool, "event": event }));
-        let file = OpenOptions::new().append(true).open(&*self.ledger);
-        if let Err(error) = file.and_then(|mut file| file.write_all(line.as_bytes())) {
-            eprintln!("cannot write the ledger: {error}");
-            std::process::exit(1);
-        }
-    }
+    tools: Tools,
 }
 
 /// The results are written as they go over the wire.
@@ -51,31 +39,34 @@ fn result<T: serde::de::DeserializeOwned>(value: Value) -> Result<T, ErrorData> 
 
 impl ServerHandler for SmallPeer {
     fn get_info(&self) -> ServerConfig {
-        let offers = ServerCapabilities::builder().enable_tools().enable_resources().enable_prompts();
+        let offers = ServerCapabilities::builder().enable_tools().enable_tool_list_changed();
+        let offers = offers.enable_resources().enable_prompts();
         ServerConfig::new(offers.enable_completions().build())
     }
 
     async fn list_tools(&self, _: Option<PaginatedRequestParams>, _: Context) -> Result<ListToolsResult, ErrorData> {
-        let seconds = json!({ "type": "object", "properties": { "seconds": { "type": "number" } } });
-        result(json!({ "tools": [
-            { "name": "quick", "inputSchema": { "type": "object" } },
-            { "name": "slow", "inputSchema": seconds },
-        ] }))
+        self.tools.list()
     }
 
-    async fn call_tool(&self, request: CallToolRequestParams, _: Context) -> Result<CallToolResponse, ErrorData> {
-        let name = request.name.as_ref();
-        if !["quick", "slow"].contains(&name) {
-            return Err(ErrorData::invalid_params("no such tool", None));
+    async fn call_tool(&self, request: CallToolRequestParams, context: Context) -> Result<CallToolResponse, ErrorData> {
+        self.tools.call(request, context).await
+    }
+
+    /// Asked in the era of 2026-07-28: what may be listened to.
+    fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
+        Some(requested.clone())
+    }
+
+    async fn listen(&self, subscription: SubscriptionContext) -> Result<(), ErrorData> {
+        loop {
+            tokio::select! {
+                () = subscription.cancelled() => return Ok(()),
+                () = self.tools.changed.notified() => {
+                    let told = subscription.sink().notify_tool_list_changed().await;
+                    told.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
+                }
+            }
         }
-        self.write(name, "start");
-        if name == "slow" {
-            let seconds = request.arguments.as_ref().and_then(|members| members.get("seconds")).and_then(Value::as_f64);
-            tokio::time::sleep(Duration::from_secs_f64(seconds.unwrap_or(1.0))).await;
-        }
-        self.write(name, "end");
-        let said: CallToolResult = result(json!({ "content": [{ "type": "text", "text": format!("{name} ran") }] }))?;
-        Ok(said.into())
     }
 
     async fn list_resources(
@@ -127,14 +118,14 @@ impl ServerHandler for SmallPeer {
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let port: u16 = std::env::var("PORT")?.parse()?;
-    let ledger = Arc::new(PathBuf::from(std::env::var("PEER_LEDGER")?));
+    let tools = Tools::new(PathBuf::from(std::env::var("PEER_LEDGER")?));
     // Whoever started us holds the other end of our standard input. When it is gone, however it went, so are we.
     std::thread::spawn(|| {
         let _ = std::io::stdin().read_to_end(&mut Vec::new());
         std::process::exit(0);
     });
     let service = StreamableHttpService::new(
-        move || Ok(SmallPeer { ledger: Arc::clone(&ledger) }),
+        move || Ok(SmallPeer { tools: tools.clone() }),
         Arc::new(LocalSessionManager::default()),
         StreamableHttpServerConfig::default(),
     );

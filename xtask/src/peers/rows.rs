@@ -1,0 +1,141 @@
+//! The rows of the tables of `docs/servers.md`.
+
+use oncewire::Era;
+
+use super::bridges::Bridge;
+use super::middleboxes::Middlebox;
+use super::python_mcp::Answers;
+use super::recipe::Recipe;
+use super::server_package::Eras;
+use super::typescript_sdk::Mode;
+use super::{change, modern, situations};
+
+/// One row.
+#[derive(Debug)]
+pub(crate) struct Row {
+    /// Its name on the command line and in the output.
+    pub(crate) name: &'static str,
+    pub(crate) what: What,
+    /// Tried with every check of a change.
+    pub(crate) quick: bool,
+}
+
+/// What is tried.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum What {
+    /// A server in the handshake era, which the client is told or finds out.
+    Handshake(Recipe, Era),
+    /// A server in the modern era.
+    Modern(Recipe),
+    /// A server whose place another one takes; the client ends in this era.
+    Change { from: Recipe, to: Recipe, ends: &'static str },
+}
+
+/// One of the tables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Table {
+    Handshake,
+    Modern,
+    Change,
+}
+
+impl Table {
+    pub(crate) const ALL: [Self; 3] = [Self::Handshake, Self::Modern, Self::Change];
+
+    /// The heads of its columns.
+    pub(crate) fn situations(self) -> &'static [&'static str] {
+        match self {
+            Self::Handshake => &situations::SITUATIONS,
+            Self::Modern => &modern::SITUATIONS,
+            Self::Change => &change::SITUATIONS,
+        }
+    }
+}
+
+impl Row {
+    pub(crate) fn table(&self) -> Table {
+        match self.what {
+            What::Handshake(..) => Table::Handshake,
+            What::Modern(..) => Table::Modern,
+            What::Change { .. } => Table::Change,
+        }
+    }
+
+    /// What it is called in the table.
+    pub(crate) fn title(&self) -> String {
+        match self.what {
+            What::Handshake(recipe, _) | What::Modern(recipe) => recipe.title(),
+            What::Change { from, to, .. } => format!("{}, then {}", from.title(), to.title()),
+        }
+    }
+}
+
+const fn row(name: &'static str, what: What) -> Row {
+    Row { name, what, quick: false }
+}
+
+const fn quick(name: &'static str, what: What) -> Row {
+    Row { name, what, quick: true }
+}
+
+/// A server of the handshake era alone: the client asks, and falls back.
+const fn alone(recipe: Recipe) -> What {
+    What::Handshake(recipe, Era::Auto)
+}
+
+/// A server of both eras: the client is told not to ask.
+const fn both(recipe: Recipe) -> What {
+    What::Handshake(recipe, Era::Legacy)
+}
+
+const fn upgrade(from: Recipe, to: Recipe) -> What {
+    What::Change { from, to, ends: "modern" }
+}
+
+const fn rollback(from: Recipe, to: Recipe) -> What {
+    What::Change { from, to, ends: "legacy" }
+}
+
+const SDK: Recipe = Recipe::Sdk(Mode::Sessions);
+const SERVER: Recipe = Recipe::Server(Eras::Both);
+const SERVER_MODERN: Recipe = Recipe::Server(Eras::Modern);
+const MCP1: Recipe = Recipe::Mcp1(Answers::Streams);
+const MCP2: Recipe = Recipe::Mcp2(Answers::Streams);
+
+/// In the order of the tables.
+pub(crate) static ROWS: &[Row] = &[
+    quick("everything", alone(Recipe::Everything)),
+    quick("sdk", alone(SDK)),
+    quick("sdk-events", alone(Recipe::Sdk(Mode::Events))),
+    row("sdk-json", alone(Recipe::Sdk(Mode::Json))),
+    row("sdk-bare", alone(Recipe::Sdk(Mode::Bare))),
+    quick("mcp1", alone(MCP1)),
+    row("mcp1-events", alone(Recipe::Mcp1(Answers::Events))),
+    quick("mcp2", both(MCP2)),
+    row("mcp2-events", both(Recipe::Mcp2(Answers::Events))),
+    row("rmcp", both(Recipe::Rmcp)),
+    row("supergateway", both(Recipe::Bridge(Bridge::Supergateway))),
+    row("mcp-proxy", both(Recipe::Bridge(Bridge::McpProxy))),
+    row("nginx", alone(Recipe::Before(Middlebox::Nginx, Answers::Streams))),
+    quick("nginx-json", alone(Recipe::Before(Middlebox::Nginx, Answers::Json))),
+    row("haproxy", alone(Recipe::Before(Middlebox::Haproxy, Answers::Streams))),
+    row("haproxy-json", alone(Recipe::Before(Middlebox::Haproxy, Answers::Json))),
+    quick("modern-server", What::Modern(SERVER)),
+    quick("modern-server-alone", What::Modern(SERVER_MODERN)),
+    quick("modern-mcp2", What::Modern(MCP2)),
+    row("modern-mcp2-json", What::Modern(Recipe::Mcp2(Answers::Json))),
+    row("modern-fastmcp", What::Modern(Recipe::FastMcp)),
+    row("modern-rmcp", What::Modern(Recipe::Rmcp)),
+    row("modern-supergateway", What::Modern(Recipe::ModernBridge(Bridge::Supergateway))),
+    row("modern-mcp-proxy", What::Modern(Recipe::Bridge(Bridge::McpProxy))),
+    quick("upgrade-sdk-server", upgrade(SDK, SERVER_MODERN)),
+    quick("rollback-server-sdk", rollback(SERVER_MODERN, SDK)),
+    row("upgrade-mcp1-server", upgrade(MCP1, SERVER_MODERN)),
+    row("rollback-server-mcp1", rollback(SERVER_MODERN, MCP1)),
+    row("upgrade-mcp1-mcp2", What::Change { from: MCP1, to: MCP2, ends: "legacy" }),
+    row("rollback-mcp2-mcp1", rollback(MCP2, MCP1)),
+    row("upgrade-sdk-both", What::Change { from: SDK, to: SERVER, ends: "legacy" }),
+    row("upgrade-mcp1-rmcp", What::Change { from: MCP1, to: Recipe::Rmcp, ends: "legacy" }),
+    row("rollback-rmcp-mcp1", rollback(Recipe::Rmcp, MCP1)),
+    row("upgrade-rmcp-server", What::Change { from: Recipe::Rmcp, to: SERVER_MODERN, ends: "modern" }),
+];
