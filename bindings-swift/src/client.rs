@@ -14,7 +14,7 @@ use crate::runtime::{Pending, Settled, runtime};
 #[uniffi::export]
 #[must_use]
 pub fn connect(url: String, options: ClientOptions) -> Arc<PendingConnect> {
-    let pending = Pending::start(async move { options::apply(Client::builder(url), options).connect().await });
+    let pending = Pending::start(async move { options::apply(Client::builder(url), options)?.connect().await });
     Arc::new(PendingConnect { pending })
 }
 
@@ -112,9 +112,9 @@ impl NativeClient {
         self.client.generation()
     }
 
-    /// The server's last answer to `initialize`, as it sent it.
+    /// What the server said of itself, as it sent it, under the names of `initialize`.
     pub fn initialized(&self) -> Option<String> {
-        self.client.initialized().map(|result| result.raw.get().to_owned())
+        self.client.initialized().map(|result| result.to_json())
     }
 
     /// See the core.

@@ -5,11 +5,11 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use oncewire::{ClientBuilder, Era, HandlerError, ProviderError, Recovery, Resend, TrustAnnotations};
+use oncewire::{ClientBuilder, Era, Error, HandlerError, ProviderError, Recovery, Resend, TrustAnnotations};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::call::{CallOptions, Span};
+use crate::call::{CallOptions, Span, json_argument};
 use crate::hooks::{EventSink, Hook, NotificationSink, ask};
 
 /// Words that mean the same as the core's.
@@ -178,6 +178,9 @@ pub struct ClientOptions {
     pub trust_annotations: Option<TrustAnnotationsOption>,
     pub recovery: Option<RecoveryOption>,
     pub era: Option<EraOption>,
+    /// A JSON object.
+    pub extensions: Option<String>,
+    pub cache: Option<bool>,
     pub lazy: Option<bool>,
     pub listen: Option<bool>,
     pub idempotency_keys: Option<bool>,
@@ -215,14 +218,17 @@ impl Pipe for TrustAnnotationsOption {}
 impl Pipe for EraOption {}
 
 /// The builder with every option that was given.
-pub(crate) fn apply(mut builder: ClientBuilder, options: ClientOptions) -> ClientBuilder {
+pub(crate) fn apply(mut builder: ClientBuilder, options: ClientOptions) -> Result<ClientBuilder, Error> {
     given!(
         builder, options:
         timeout as Duration, idle_timeout as Duration, reset_on_progress, max_total_timeout as Duration, resend as Resend,
         orphan_timeout as Duration, connect_timeout as Duration, connect_patience as Duration, handshake_timeout as Duration,
         close_timeout as Duration, retry_after_max as Duration, pool_idle_timeout as Duration, fresh_connection,
-        trust_annotations as TrustAnnotations, recovery as Recovery, era as Era, lazy, listen, idempotency_keys, root_certificates
+        trust_annotations as TrustAnnotations, recovery as Recovery, era as Era, cache, lazy, listen, idempotency_keys, root_certificates
     );
+    if let Some(extensions) = options.extensions {
+        builder = builder.extensions(json_argument("initialize", "extensions", &extensions)?);
+    }
     for (tool, given) in options.tool_options {
         builder = builder.tool_options(tool, given.into());
     }
@@ -298,7 +304,7 @@ pub(crate) fn apply(mut builder: ClientBuilder, options: ClientOptions) -> Clien
     if let Some(sink) = options.on_event {
         builder = builder.on_event(move |event| sink.event(crate::events::to_json(event)));
     }
-    builder
+    Ok(builder)
 }
 
 fn size(given: u64) -> usize {

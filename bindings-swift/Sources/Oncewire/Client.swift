@@ -66,7 +66,7 @@ public final class Client: Sendable {
     public var isClosed: Bool { native.isClosed() }
     /// The generation of the current session, or of the last one; 0 before the first.
     public var generation: Int { Int(clamping: native.generation()) }
-    /// What the server said of itself in its last answer to `initialize`.
+    /// What the server said of itself, as it sent it; in both eras under the names of the answer to `initialize`.
     public var initialized: InitializeResult? { native.initialized().map { InitializeResult(json: JSONValue(core: $0)) } }
     /// Name, version, … of the server.
     public var serverInfo: JSONValue? { initialized?.serverInfo }

@@ -87,6 +87,8 @@ extension ClientOptions {
                 case .modern: .modern
                 }
             },
+            extensions: extensions.map { JSONValue.object($0).jsonText },
+            cache: cache,
             lazy: lazy,
             listen: listen,
             idempotencyKeys: idempotencyKeys,

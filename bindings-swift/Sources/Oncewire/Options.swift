@@ -210,8 +210,12 @@ public struct ClientOptions: Sendable {
     public var trustAnnotations: TrustAnnotations?
     /// What to do about a lost session.
     public var recovery: Recovery?
-    /// Which era to speak.
+    /// Which era to speak; the server is asked, unless one is given.
     public var era: Era?
+    /// Extensions of the protocol that you speak, by id, each with its settings, a JSON object: they are declared to the server.
+    public var extensions: [String: JSONValue]?
+    /// Answer lists and reads from memory as long as the server allows it.
+    public var cache: Bool?
     /// Connecting returns without a handshake; the first call makes it.
     public var lazy: Bool?
     /// Keep the server's optional GET stream open.

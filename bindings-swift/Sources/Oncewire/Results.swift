@@ -11,6 +11,15 @@ public struct CallToolResult: JSONBacked {
     public var structuredContent: JSONValue? { json["structuredContent"].present }
     /// The tool says that it failed.
     public var isError: Bool { json["isError"]?.boolValue ?? false }
+    /// `complete`, or `task` where the server goes on with the call in a task, or what an extension that you declared has of its own.
+    public var resultType: String { json["resultType"]?.stringValue ?? "complete" }
+    /// The task that the server goes on with, as it sent it: the call is not over, and `content` is empty. Only of servers to which you
+    /// declared tasks in `extensions`.
+    public var task: JSONValue? {
+        // The extension puts the members of the task beside the type, its forerunner into a member of their own.
+        if let task = json["task"].present { return task }
+        return resultType == "task" ? .some(json) : .none
+    }
     /// `_meta`
     public var meta: JSONValue? { json["_meta"].present }
     /// The text of all text blocks, one to a line.
@@ -58,7 +67,7 @@ public struct CompleteResult: JSONBacked {
     public var meta: JSONValue? { json["_meta"].present }
 }
 
-/// The answer to `initialize`.
+/// What a server says of itself: the answer to `initialize`, or in the modern era to `server/discover`.
 public struct InitializeResult: JSONBacked {
     public let json: JSONValue
     public init(json: JSONValue) { self.json = json }

@@ -1648,7 +1648,7 @@ public protocol NativeClientProtocol: AnyObject, Sendable {
     func getPrompt(name: String, arguments: String?, options: CallOptions, extras: CallExtras)  -> PendingCall
     
     /**
-     * The server's last answer to `initialize`, as it sent it.
+     * What the server said of itself, as it sent it, under the names of `initialize`.
      */
     func initialized()  -> String?
     
@@ -1886,7 +1886,7 @@ open func getPrompt(name: String, arguments: String?, options: CallOptions, extr
 }
     
     /**
-     * The server's last answer to `initialize`, as it sent it.
+     * What the server said of itself, as it sent it, under the names of `initialize`.
      */
 open func initialized() -> String?  {
     return try!  FfiConverterOptionString.lift(try! rustCall() {
@@ -3450,6 +3450,11 @@ public struct ClientOptions {
     public var trustAnnotations: TrustAnnotationsOption?
     public var recovery: RecoveryOption?
     public var era: EraOption?
+    /**
+     * A JSON object.
+     */
+    public var extensions: String?
+    public var cache: Bool?
     public var lazy: Bool?
     public var listen: Bool?
     public var idempotencyKeys: Bool?
@@ -3469,7 +3474,10 @@ public struct ClientOptions {
 
     // Default memberwise initializers are never public by default, so we
     // declare one manually.
-    public init(timeout: Span?, idleTimeout: Span?, resetOnProgress: Bool?, maxTotalTimeout: Span?, resend: ResendOption?, toolOptions: [String: CallOptions], orphanTimeout: Span?, connectTimeout: Span?, connectPatience: Span?, handshakeTimeout: Span?, closeTimeout: Span?, retryAfterMax: Span?, backoff: BackoffOption?, retryBudget: RetryBudgetOption?, maxMessage: UInt64?, maxEvent: UInt64?, maxPages: UInt64?, poolIdleTimeout: Span?, freshConnection: Bool?, tcpKeepAlive: KeepAliveOption?, http2Ping: PingOption?, trustAnnotations: TrustAnnotationsOption?, recovery: RecoveryOption?, era: EraOption?, lazy: Bool?, listen: Bool?, idempotencyKeys: Bool?, tokenProvider: Hook?, headers: [HeaderOption], headerProvider: Hook?, onSampling: Hook?, onElicitation: Hook?, onRoots: Hook?, onNotification: NotificationSink?, onEvent: EventSink?, clientInfo: ClientInfoOption?, rootCertificates: Data?, clientCertificate: ClientIdentityOption?, proxy: ProxyOption?, httpVersion: HttpVersionOption?) {
+    public init(timeout: Span?, idleTimeout: Span?, resetOnProgress: Bool?, maxTotalTimeout: Span?, resend: ResendOption?, toolOptions: [String: CallOptions], orphanTimeout: Span?, connectTimeout: Span?, connectPatience: Span?, handshakeTimeout: Span?, closeTimeout: Span?, retryAfterMax: Span?, backoff: BackoffOption?, retryBudget: RetryBudgetOption?, maxMessage: UInt64?, maxEvent: UInt64?, maxPages: UInt64?, poolIdleTimeout: Span?, freshConnection: Bool?, tcpKeepAlive: KeepAliveOption?, http2Ping: PingOption?, trustAnnotations: TrustAnnotationsOption?, recovery: RecoveryOption?, era: EraOption?, 
+        /**
+         * A JSON object.
+         */extensions: String?, cache: Bool?, lazy: Bool?, listen: Bool?, idempotencyKeys: Bool?, tokenProvider: Hook?, headers: [HeaderOption], headerProvider: Hook?, onSampling: Hook?, onElicitation: Hook?, onRoots: Hook?, onNotification: NotificationSink?, onEvent: EventSink?, clientInfo: ClientInfoOption?, rootCertificates: Data?, clientCertificate: ClientIdentityOption?, proxy: ProxyOption?, httpVersion: HttpVersionOption?) {
         self.timeout = timeout
         self.idleTimeout = idleTimeout
         self.resetOnProgress = resetOnProgress
@@ -3494,6 +3502,8 @@ public struct ClientOptions {
         self.trustAnnotations = trustAnnotations
         self.recovery = recovery
         self.era = era
+        self.extensions = extensions
+        self.cache = cache
         self.lazy = lazy
         self.listen = listen
         self.idempotencyKeys = idempotencyKeys
@@ -3552,6 +3562,8 @@ public struct FfiConverterTypeClientOptions: FfiConverterRustBuffer {
                 trustAnnotations: FfiConverterOptionTypeTrustAnnotationsOption.read(from: &buf), 
                 recovery: FfiConverterOptionTypeRecoveryOption.read(from: &buf), 
                 era: FfiConverterOptionTypeEraOption.read(from: &buf), 
+                extensions: FfiConverterOptionString.read(from: &buf), 
+                cache: FfiConverterOptionBool.read(from: &buf), 
                 lazy: FfiConverterOptionBool.read(from: &buf), 
                 listen: FfiConverterOptionBool.read(from: &buf), 
                 idempotencyKeys: FfiConverterOptionBool.read(from: &buf), 
@@ -3596,6 +3608,8 @@ public struct FfiConverterTypeClientOptions: FfiConverterRustBuffer {
         FfiConverterOptionTypeTrustAnnotationsOption.write(value.trustAnnotations, into: &buf)
         FfiConverterOptionTypeRecoveryOption.write(value.recovery, into: &buf)
         FfiConverterOptionTypeEraOption.write(value.era, into: &buf)
+        FfiConverterOptionString.write(value.extensions, into: &buf)
+        FfiConverterOptionBool.write(value.cache, into: &buf)
         FfiConverterOptionBool.write(value.lazy, into: &buf)
         FfiConverterOptionBool.write(value.listen, into: &buf)
         FfiConverterOptionBool.write(value.idempotencyKeys, into: &buf)
@@ -5600,7 +5614,7 @@ private let initializationResult: InitializationResult = {
     if (uniffi_oncewire_swift_checksum_method_nativeclient_get_prompt() != 16147) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_oncewire_swift_checksum_method_nativeclient_initialized() != 34383) {
+    if (uniffi_oncewire_swift_checksum_method_nativeclient_initialized() != 37711) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_oncewire_swift_checksum_method_nativeclient_is_closed() != 51822) {

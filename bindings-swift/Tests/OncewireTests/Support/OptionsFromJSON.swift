@@ -37,6 +37,8 @@ extension ClientOptions {
             case "resend": resend = try word(value)
             case "recovery": recovery = try word(value)
             case "era": era = try word(value)
+            case "extensions": extensions = value.objectValue
+            case "cache": cache = value.boolValue
             case "lazy": lazy = value.boolValue
             case "idempotency_keys": idempotencyKeys = value.boolValue
             case "tools": toolOptions = (value.objectValue ?? [:]).mapValues(CallOptions.init(json:))
@@ -55,6 +57,7 @@ extension ClientOptions {
             guard let answer = json[name], !answer.isNull else { return nil }
             return { _ in
                 try await Task.sleep(for: takes)
+                if let text = answer["$fails"]?.stringValue { throw Trouble(text) }
                 return answer
             }
         }

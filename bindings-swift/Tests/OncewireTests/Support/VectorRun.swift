@@ -125,6 +125,7 @@ final class VectorRun: Sendable {
         guard let client = state.value.client else { return "a call without a client" }
         let given = call["options"] ?? [:]
         let options = CallOptions(json: given)
+        let meta = given["meta"]?.objectValue
         let key = given["idempotency_key"]?.stringValue.map(IdempotencyKey.given)
         var onProgress: (@Sendable (ProgressUpdate) -> Void)?
         if given["on_progress"] == true {
@@ -145,17 +146,20 @@ final class VectorRun: Sendable {
             return nil
         case "call_tool":
             return try await client.callTool(
-                name: text("name"), arguments: arguments, options: options, idempotencyKey: key, onProgress: onProgress
+                name: text("name"), arguments: arguments, options: options, idempotencyKey: key, meta: meta, onProgress: onProgress
             ).json
-        case "read_resource": return try await client.readResource(uri: text("uri"), options: options, onProgress: onProgress).json
+        case "read_resource":
+            return try await client.readResource(uri: text("uri"), options: options, meta: meta, onProgress: onProgress).json
         case "get_prompt":
             let strings = arguments?.objectValue?.compactMapValues(\.stringValue)
-            return try await client.getPrompt(name: text("name"), arguments: strings, options: options, onProgress: onProgress).json
+            return try await client.getPrompt(
+                name: text("name"), arguments: strings, options: options, meta: meta, onProgress: onProgress
+            ).json
         case "complete":
             let argument = call["arguments"]?["argument"]
             return try await client.complete(
                 reference: call["arguments"]?["ref"] ?? nil, argument: argument?["name"]?.stringValue ?? "",
-                value: argument?["value"]?.stringValue ?? "", options: options
+                value: argument?["value"]?.stringValue ?? "", options: options, meta: meta
             ).json
         case "ping":
             try await client.ping(options: options)
@@ -171,7 +175,7 @@ final class VectorRun: Sendable {
             return nil
         case "request":
             return try await client.request(
-                method: text("method"), params: call["arguments"]?["params"], options: options, onProgress: onProgress)
+                method: text("method"), params: call["arguments"]?["params"], options: options, meta: meta, onProgress: onProgress)
         case "list_tools": return try await client.listTools(cursor: cursor, options: options, onProgress: onProgress).json
         case "list_resources": return try await client.listResources(cursor: cursor, options: options, onProgress: onProgress).json
         case "list_resource_templates":
