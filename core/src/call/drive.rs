@@ -25,6 +25,7 @@ use crate::policy::decide::{
 };
 use crate::session::Session;
 use crate::session::sessions::NoSession;
+use crate::session::subscriptions::Wish;
 use crate::text;
 use crate::transport::answer::Answer;
 use crate::transport::classify::Class;
@@ -44,6 +45,8 @@ pub(crate) struct Driver {
     never_sent_since: Option<Instant>,
     /// The generation in which the hints were looked up for this call.
     looked_up: Option<u64>,
+    /// The subscription that the call waits for, in the modern era.
+    pub(super) wish: Option<Wish>,
     /// Which leg of the call is under way, from 1.
     pub(super) legs: u32,
 }
@@ -54,7 +57,19 @@ impl Driver {
         let backoff = Backoff::new(core.settings.backoff);
         let knocking = Backoff::new(core.settings.backoff.capped(NEVER_SENT_MAX));
         let began = Instant::now();
-        Self { core, spec, record, counts, backoff, knocking, began, never_sent_since: None, looked_up: None, legs: 1 }
+        Self {
+            core,
+            spec,
+            record,
+            counts,
+            backoff,
+            knocking,
+            began,
+            never_sent_since: None,
+            looked_up: None,
+            wish: None,
+            legs: 1,
+        }
     }
 
     /// The result; `None` if the call belongs to a session that is no longer the current one.

@@ -28,7 +28,7 @@ pub(super) enum StandIn {
 
 impl Driver {
     /// Does what the call wants without a request of its own, where the era has none for it.
-    pub(super) async fn stand_in(&self, session: &Arc<Session>) -> Result<StandIn, Error> {
+    pub(super) async fn stand_in(&mut self, session: &Arc<Session>) -> Result<StandIn, Error> {
         if !session.is_modern() && self.legs > 1 {
             // To a server of the other era it would be a call like any other, and run from its beginning.
             return Err(self.unusable(Kind::Protocol, "the server does not know what it asked for any more".to_owned()));
@@ -48,19 +48,21 @@ impl Driver {
         if !subscribes && *method != Method::UNSUBSCRIBE {
             return Ok(StandIn::Send);
         }
-        if let Some(uri) = self.spec.name.clone().filter(|_| subscribes) {
-            self.core.sessions.restorable().subscriptions.insert(uri);
+        let subscriptions = Arc::clone(self.core.sessions.subscriptions());
+        if let Some(uri) = self.spec.name.as_deref().filter(|_| subscribes && self.wish.is_none()) {
+            self.wish = Some(subscriptions.wish(uri));
         }
-        let acknowledged = self.core.sessions.subscriptions().renew(session.generation);
+        let acknowledged = subscriptions.renew(session.generation);
         tokio::select! {
-            acknowledgement = acknowledged => match acknowledgement {
+            acknowledgement = acknowledged => match (acknowledgement, self.wish.take()) {
+                (Acknowledgement::Given, Some(wish)) => {
+                    wish.granted();
+                    Ok(StandIn::Done(nothing(session)))
+                }
                 // Nobody has to agree to it that something is no longer wanted.
-                Acknowledgement::Given | Acknowledgement::Refused if !subscribes => Ok(StandIn::Done(nothing(session))),
-                Acknowledgement::Given => Ok(StandIn::Done(nothing(session))),
-                Acknowledgement::Refused => {
-                    if let Some(uri) = &self.spec.name {
-                        self.core.sessions.restorable().subscriptions.remove(uri);
-                    }
+                (_, None) => Ok(StandIn::Done(nothing(session))),
+                (Acknowledgement::Refused, Some(wish)) => {
+                    wish.refused();
                     let reason = "the server offers no subscriptions".to_owned();
                     let circumstances = Circumstances { reason, ..Circumstances::default() };
                     Err(verdict::failed(&self.record, Kind::Protocol, Phase::Queued, circumstances))

@@ -81,7 +81,7 @@ impl Handshake {
         let mut tries = 0;
         let mut refreshed = false;
         let mut asked = false;
-        let known = *lock(&self.verdict);
+        let mut known = *lock(&self.verdict);
         loop {
             let failed = match timeout(self.timeout, self.once(generation)).await {
                 Ok(Ok(session)) => return Ok(session),
@@ -109,7 +109,9 @@ impl Handshake {
                 }
                 HandshakeNext::AskForTheEra if !asked && self.era != Era::Legacy => {
                     asked = true;
-                    self.found(None);
+                    // What was known is over, also if the question has to be put twice.
+                    known = None;
+                    self.found(known);
                     continue;
                 }
                 HandshakeNext::AskForTheEra | HandshakeNext::GiveUp | HandshakeNext::Proceed => true,

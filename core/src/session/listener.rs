@@ -61,7 +61,7 @@ struct Course {
 }
 
 impl Sessions {
-    pub(crate) fn subscriptions(&self) -> &Subscriptions {
+    pub(crate) fn subscriptions(&self) -> &Arc<Subscriptions> {
         &self.listener.subscriptions
     }
 }

@@ -3,12 +3,13 @@
 //! The stream of `subscriptions/listen` has one filter from its beginning to its end. To change it, the stream is issued anew; whoever
 //! changes it waits until the server has acknowledged a filter that is no older than the change.
 
-use std::sync::PoisonError;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Map, Value};
 use tokio::sync::watch;
 
-use super::restore::SharedRestorable;
+use super::restore::{Restorable, SharedRestorable};
 
 /// What the server said of the filter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,17 +35,96 @@ pub(crate) struct Subscriptions {
     /// Counts the changes of the filter.
     changes: watch::Sender<u64>,
     heard: watch::Sender<Heard>,
+    /// The callers that wait for a subscription, by its URI.
+    waiting: Mutex<HashMap<String, Waiting>>,
+}
+
+#[derive(Debug, Default)]
+struct Waiting {
+    callers: usize,
+    /// Nobody had subscribed before them, and the server has not agreed yet.
+    fresh: bool,
+}
+
+/// A caller waits for a subscription. If it leaves before the server has agreed, and nobody else waits, the subscription is given up:
+/// what the caller was told is so.
+#[derive(Debug)]
+pub(crate) struct Wish {
+    subscriptions: Arc<Subscriptions>,
+    uri: String,
+    /// The server does not offer it: there is no stream that would have to be issued anew.
+    refused: bool,
+}
+
+impl Wish {
+    /// The server agreed.
+    pub(crate) fn granted(self) {
+        if let Some(waiting) = self.subscriptions.waiting().get_mut(&self.uri) {
+            waiting.fresh = false;
+        }
+    }
+
+    /// The server did not agree.
+    pub(crate) fn refused(mut self) {
+        self.refused = true;
+    }
+}
+
+impl Drop for Wish {
+    fn drop(&mut self) {
+        let given_up = {
+            let mut all = self.subscriptions.waiting();
+            let Some(waiting) = all.get_mut(&self.uri) else { return };
+            waiting.callers -= 1;
+            let (alone, fresh) = (waiting.callers == 0, waiting.fresh);
+            if alone {
+                all.remove(&self.uri);
+            }
+            alone && fresh
+        };
+        if given_up {
+            self.subscriptions.restorable().subscriptions.remove(&self.uri);
+            if !self.refused {
+                self.subscriptions.change();
+            }
+        }
+    }
 }
 
 impl Subscriptions {
     pub(crate) fn new(restorable: SharedRestorable) -> Self {
-        Self { restorable, changes: watch::Sender::new(0), heard: watch::Sender::new(Heard::default()) }
+        let (changes, heard) = (watch::Sender::new(0), watch::Sender::new(Heard::default()));
+        Self { restorable, changes, heard, waiting: Mutex::default() }
+    }
+
+    fn restorable(&self) -> MutexGuard<'_, Restorable> {
+        self.restorable.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn waiting(&self) -> MutexGuard<'_, HashMap<String, Waiting>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A caller wants to be told of this resource. [`Self::renew`] asks the server.
+    pub(crate) fn wish(self: &Arc<Self>, uri: &str) -> Wish {
+        let new = self.restorable().subscriptions.insert(uri.to_owned());
+        let mut all = self.waiting();
+        let waiting = all.entry(uri.to_owned()).or_default();
+        waiting.callers += 1;
+        waiting.fresh |= new;
+        drop(all);
+        Wish { subscriptions: Arc::clone(self), uri: uri.to_owned(), refused: false }
+    }
+
+    /// The filter changed.
+    fn change(&self) {
+        self.changes.send_modify(|change| *change += 1);
     }
 
     /// The filter changed: waits until the server has said something of it, or of a later one, in this generation.
     pub(crate) fn renew(&self, generation: u64) -> impl Future<Output = Acknowledgement> + use<> {
         let mut heard = self.heard.subscribe();
-        self.changes.send_modify(|change| *change += 1);
+        self.change();
         let change = *self.changes.borrow();
         async move {
             let spoken = heard
@@ -79,7 +159,7 @@ impl Subscriptions {
                 filter.insert(member.to_owned(), Value::Bool(true));
             }
         }
-        let subscriptions = self.restorable.lock().unwrap_or_else(PoisonError::into_inner).subscriptions.clone();
+        let subscriptions = self.restorable().subscriptions.clone();
         if !subscriptions.is_empty() {
             filter.insert("resourceSubscriptions".to_owned(), subscriptions.into_iter().collect());
         }
@@ -105,6 +185,25 @@ mod tests {
         assert_eq!(subscriptions.filter(&capabilities, false), None);
         restorable.lock().unwrap().subscriptions.insert("mem://a".to_owned());
         assert_eq!(subscriptions.filter(&Value::Null, true), Some(json!({ "resourceSubscriptions": ["mem://a"] })));
+    }
+
+    #[tokio::test]
+    async fn the_last_caller_that_leaves_takes_a_wish_along_that_was_not_granted() {
+        let subscriptions = Arc::new(Subscriptions::new(Arc::default()));
+        let wanted = || subscriptions.restorable().subscriptions.len();
+        let (first, second) = (subscriptions.wish("mem://a"), subscriptions.wish("mem://a"));
+        drop(first);
+        assert_eq!((wanted(), *subscriptions.changes.borrow()), (1, 0));
+        drop(second);
+        assert_eq!((wanted(), *subscriptions.changes.borrow()), (0, 1));
+        let (first, second) = (subscriptions.wish("mem://a"), subscriptions.wish("mem://a"));
+        second.granted();
+        drop(first);
+        drop(subscriptions.wish("mem://a"));
+        assert_eq!(wanted(), 1, "it was granted");
+        subscriptions.wish("mem://b").refused();
+        assert_eq!((wanted(), *subscriptions.changes.borrow()), (1, 1));
+        assert!(subscriptions.waiting().is_empty());
     }
 
     #[tokio::test]

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use oncewire::transport::exchange::Cause;
 use oncewire::transport::scripted::{Reply, Scripted, Server};
-use oncewire::{Error, EventName, Kind, Lifecycle, Proof, Recovery};
+use oncewire::{Era, Error, EventName, Execution, Kind, Lifecycle, Proof, Recovery};
 use tokio::time::sleep;
 
 use crate::support::{Log, NOTHING, at_once, either_era, failure, milliseconds, scripted, seconds};
@@ -207,4 +207,42 @@ async fn an_upgrade_that_was_seen_by_the_handshake_alone_is_asked_about_once() {
     server.change_era(Lifecycle::Legacy);
     client.recover().await.unwrap();
     assert_eq!((client.era(), exchange.ledger().count("server/discover")), (Some("legacy"), 3));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_of_one_era_fails_in_the_other_and_works_again_when_it_is_over() {
+    for era in [Lifecycle::Legacy, Lifecycle::Modern] {
+        let server = Server::new();
+        server.change_era(era);
+        let exchange = slow(&server);
+        let (option, other) = match era {
+            Lifecycle::Modern => (Era::Modern, Lifecycle::Legacy),
+            _ => (Era::Legacy, Lifecycle::Modern),
+        };
+        let client = either_era(&exchange).era(option).connect().await.unwrap();
+        client.call_tool("poke", NOTHING).await.unwrap();
+        server.change_era(other);
+        for outcome in mixed(&client, 16).await {
+            let error = outcome.unwrap_err();
+            assert!(error.execution() == Execution::Answered || error.kind() == Kind::RecoveryFailed, "{error}");
+        }
+        assert_eq!(server.executed("poke"), 1);
+        server.change_era(era);
+        for outcome in mixed(&client, 16).await {
+            outcome.unwrap();
+        }
+        assert_eq!((client.era(), server.executed("poke")), (Some(era.as_str()), 7));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_upgrade_behind_a_gateway_that_is_busy_is_asked_about_until_it_is_known() {
+    let server = Server::new();
+    let exchange = scripted(&server, |arrival, nth| async move {
+        (arrival.method() == "server/discover" && nth == 1).then(|| Ok(Reply::text(503, "not now")))
+    });
+    let client = either_era(&exchange).connect().await.unwrap();
+    server.change_era(Lifecycle::Modern);
+    client.recover().await.unwrap();
+    assert_eq!((client.era(), exchange.ledger().count("server/discover")), (Some("modern"), 3));
 }

@@ -1,5 +1,6 @@
 //! The stream of `subscriptions/listen`: what is asked for on it, how often it is issued, and who waits for it.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use oncewire::transport::exchange::Cause;
@@ -112,6 +113,57 @@ async fn a_message_starts_the_count_anew() {
     let client = either_era(&exchange).listen(true).connect().await.unwrap();
     quiet(&client).await;
     assert_eq!(exchange.ledger().count(LISTEN), 7 + 8);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_that_a_proxy_ends_after_a_minute_is_issued_as_long_as_the_client_lives() {
+    let server = Server::modern();
+    let exchange = announcing(&server, |arrival, _| {
+        Ok(Reply::event_stream().event(&arrival.acknowledgement()).wait(seconds(60)).broken(Cause::Reset))
+    });
+    let log = Log::default();
+    let client = either_era(&exchange).listen(true).on_event(log.observer()).connect().await.unwrap();
+    quiet(&client).await;
+    let opened = exchange.ledger().count(LISTEN);
+    assert!((15..=17).contains(&opened), "{opened} in 1,000 s");
+    assert_eq!(log.of(EventName::ListenerOff).len(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_was_away_for_long_is_listened_to_again_once_it_answers_a_call() {
+    let server = Server::modern();
+    let away = Arc::new(AtomicBool::new(true));
+    let down = Arc::clone(&away);
+    let exchange =
+        announcing(
+            &server,
+            move |arrival, _| {
+                if down.load(Ordering::Relaxed) { Err(Cause::Refused) } else { Ok(held(arrival)) }
+            },
+        );
+    let log = Log::default();
+    let client = either_era(&exchange).listen(true).on_event(log.observer()).connect().await.unwrap();
+    quiet(&client).await;
+    assert_eq!((exchange.ledger().count(LISTEN), log.of(EventName::ListenerOff).len()), (8, 1));
+    away.store(false, Ordering::Relaxed);
+    client.call_tool("poke", NOTHING).await.unwrap();
+    sleep(milliseconds(1)).await;
+    assert_eq!((exchange.ledger().count(LISTEN), log.of(EventName::ListenerOn).len()), (9, 1));
+    client.call_tool("poke", NOTHING).await.unwrap();
+    assert_eq!(exchange.ledger().open().len(), 1, "one stream at a time");
+}
+
+#[tokio::test(start_paused = true)]
+async fn calls_that_are_answered_do_not_lift_the_bound() {
+    let server = Server::modern();
+    let exchange = announcing(&server, |_, _| Ok(Reply::new(503)));
+    let client = either_era(&exchange).listen(true).connect().await.unwrap();
+    for _ in 0..1_000 {
+        client.call_tool("poke", NOTHING).await.unwrap();
+        sleep(seconds(1)).await;
+    }
+    let opened = exchange.ledger().count(LISTEN);
+    assert!(opened <= 8 * 1_000 / 30, "{opened} in 1,000 s");
 }
 
 #[tokio::test(start_paused = true)]
@@ -228,6 +280,33 @@ async fn who_waits_for_an_agreement_that_never_comes_has_a_clock_of_his_own_and_
     client.close().await;
     assert_eq!(waiting.await.unwrap().unwrap_err().kind(), Kind::Closed);
     assert!(exchange.ledger().open().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_subscriber_that_leaves_takes_its_wish_along_unless_another_has_it_too() {
+    let server = Server::modern();
+    let exchange = announcing(&server, |arrival, _| {
+        let asks = arrival.param("/notifications/resourceSubscriptions").is_some();
+        let late = Reply::event_stream().wait(seconds(3)).event(&arrival.acknowledgement()).never();
+        Ok(if asks { late } else { held(arrival) })
+    });
+    let client = either_era(&exchange).listen(true).connect().await.unwrap();
+    let without = json!({ "toolsListChanged": true });
+    let error = failure(client.subscribe("mem://a").timeout(seconds(2)).await);
+    assert_eq!((error.kind, error.execution), (Kind::Timeout, Execution::NotExecuted));
+    assert!(timeout(seconds(2), client.subscribe("mem://b").into_future()).await.is_err());
+    sleep(seconds(10)).await;
+    assert_eq!(filters(&exchange).last(), Some(&without), "what was said not to be executed is not in force");
+    let staying = tokio::spawn(client.subscribe("mem://c").into_future());
+    assert!(timeout(seconds(2), client.subscribe("mem://c").into_future()).await.is_err());
+    staying.await.unwrap().unwrap();
+    assert!(timeout(seconds(2), client.subscribe("mem://c").into_future()).await.is_err());
+    sleep(seconds(10)).await;
+    assert_eq!(
+        filters(&exchange).last(),
+        Some(&json!({ "toolsListChanged": true, "resourceSubscriptions": ["mem://c"] }))
+    );
+    assert_eq!(exchange.ledger().open().len(), 1);
 }
 
 #[tokio::test(start_paused = true)]
