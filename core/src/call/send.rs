@@ -87,6 +87,7 @@ impl Driver {
         let phase = self.record.phase();
         self.record.conclude(&conclusion);
         match conclusion.class {
+            Class::Answered => session.note_answer(),
             Class::SessionRejected => core.sessions.lost(&session),
             Class::SessionSuspect => core.sessions.suspect(&session),
             // The tools may be others by now, with other headers.

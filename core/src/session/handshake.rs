@@ -9,6 +9,7 @@ use std::time::{Duration, SystemTime};
 
 use http::HeaderValue;
 use serde_json::json;
+use tokio::sync::Notify;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
@@ -306,6 +307,7 @@ impl Handshake {
             terms: None,
             gone: CancellationToken::new(),
             retired: CancellationToken::new(),
+            answered: Notify::new(),
             ended: AtomicBool::new(false),
             wire: Arc::clone(&self.wire),
             delete_timeout: self.delete_timeout,

@@ -1,12 +1,16 @@
 //! The stream of `subscriptions/listen`, on which a server of the modern era may speak unasked (MCP 2026-07-28, basic, subscriptions). The
 //! GET stream of the handshake era is in `listener.rs`; its bounds are those of this one.
+//!
+//! There, a server that was away long enough to exhaust them has lost the session too, and the next one has a stream of its own. Here
+//! nothing is lost with the server: the stream that was given up is issued again when an answer to a call shows that it is back, and one
+//! that was open for long is no failure, however little was said on it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::{Value, json};
 use tokio::sync::watch;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 use super::Session;
 use super::listener::{GAP_MAX, GAP_MIN, Listener, OPENS};
@@ -25,11 +29,29 @@ const LISTEN: &str = "subscriptions/listen";
 /// The first message of the stream: it says what the server will tell.
 pub(crate) const ACKNOWLEDGED: &str = "notifications/subscriptions/acknowledged";
 
+/// Why no stream is issued.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Off {
+    ClientGone,
+    NotOffered,
+    TooOften,
+}
+
+impl Off {
+    fn reason(self) -> &'static str {
+        match self {
+            Self::ClientGone => "the client is gone",
+            Self::NotOffered => "the server offers none",
+            Self::TooOften => "it was opened too often without a message",
+        }
+    }
+}
+
 /// How one stream ended.
 enum Stream {
     /// Somebody wants another filter.
     Changed,
-    /// It may be issued again. Did it deliver anything but its beginning?
+    /// It may be issued again. Did it deliver anything but its beginning, or was it open for long?
     Ended { spoke: bool },
     /// For good.
     Off,
@@ -37,7 +59,7 @@ enum Stream {
 
 impl Listener {
     /// Listens until the session is no longer the current one. A stream that is lost is issued anew, within bounds; one that is off begins
-    /// again when somebody subscribes.
+    /// again when somebody subscribes, or when the server is back.
     pub(super) async fn subscribe(&self, session: Arc<Session>) {
         let subscriptions = &self.subscriptions;
         let generation = session.generation;
@@ -45,12 +67,18 @@ impl Listener {
         let mut on = false;
         let listening = async {
             loop {
-                let reason = self.issue_again_and_again(&session, &mut changes, &mut on).await;
+                let off = self.issue_again_and_again(&session, &mut changes, &mut on).await;
                 subscriptions.hear(generation, *changes.borrow(), Acknowledgement::Refused);
-                self.wire.events.emit(Event::of_generation(EventName::ListenerOff, generation).because(reason));
+                self.wire.events.emit(Event::of_generation(EventName::ListenerOff, generation).because(off.reason()));
                 on = false;
-                if changes.changed().await.is_err() {
-                    break;
+                // Once in so long at most: calls may be answered where streams never are.
+                let back = async {
+                    sleep(GAP_MAX).await;
+                    session.answers().await;
+                };
+                tokio::select! {
+                    changed = changes.changed() => if changed.is_err() { break },
+                    () = back, if off == Off::TooOften => self.router.lists_may_have_changed(),
                 }
             }
         };
@@ -71,7 +99,7 @@ impl Listener {
         session: &Arc<Session>,
         changes: &mut watch::Receiver<u64>,
         on: &mut bool,
-    ) -> &'static str {
+    ) -> Off {
         let subscriptions = &self.subscriptions;
         let mut gaps = Backoff::new(BackoffBounds::new(GAP_MIN, GAP_MAX).unwrap_or_default());
         let mut silent = 0;
@@ -82,7 +110,7 @@ impl Listener {
                 // Nothing is wanted, and so nothing can be refused.
                 subscriptions.hear(session.generation, change, Acknowledgement::Given);
                 if changes.changed().await.is_err() {
-                    return "the client is gone";
+                    return Off::ClientGone;
                 }
                 continue;
             };
@@ -102,7 +130,7 @@ impl Listener {
                     silent = 0;
                     continue;
                 }
-                Stream::Off => return "the server offers none",
+                Stream::Off => return Off::NotOffered,
                 Stream::Ended { spoke: true } => {
                     silent = 0;
                     gaps.reset();
@@ -110,7 +138,7 @@ impl Listener {
                 Stream::Ended { spoke: false } => silent += 1,
             }
             if silent >= OPENS {
-                return "it was opened too often without a message";
+                return Off::TooOften;
             }
             tokio::select! {
                 () = sleep(GAP_MIN + gaps.next_delay()) => {}
@@ -151,6 +179,7 @@ impl Listener {
         let params = Params::from_value("params", &json!({ "notifications": filter })).unwrap_or_default();
         let probe = Probe::new();
         let mut position = Position::default();
+        let mut since = None;
         let ended = {
             let running = attempt.run(Request::new(LISTEN, params), probe, &mut position);
             tokio::pin!(running);
@@ -159,6 +188,7 @@ impl Listener {
                     biased;
                     told = told.changed() => {
                         if told.is_ok() {
+                            since = Some(Instant::now());
                             acknowledged();
                         }
                     }
@@ -174,7 +204,11 @@ impl Listener {
         match ended.end(&position).map(classify::listen) {
             Some(ListenConclusion::NotOffered) => Stream::Off,
             // Without a token or headers of the host it is tried again like anything else.
-            Some(ListenConclusion::IssueAgain) | None => Stream::Ended { spoke: spoke.load(Ordering::Relaxed) },
+            Some(ListenConclusion::IssueAgain) | None => {
+                // Proxies end what is silent for a minute.
+                let long = since.is_some_and(|since| since.elapsed() >= GAP_MAX);
+                Stream::Ended { spoke: spoke.load(Ordering::Relaxed) || long }
+            }
         }
     }
 }

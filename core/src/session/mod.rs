@@ -20,6 +20,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use http::HeaderValue;
+use tokio::sync::Notify;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
@@ -48,6 +49,8 @@ pub(crate) struct Session {
     gone: CancellationToken,
     /// The session is no longer the current one: its listener stops, and so do the handlers of what came on it.
     retired: CancellationToken,
+    /// A call was answered.
+    answered: Notify,
     ended: AtomicBool,
     wire: Arc<Wire>,
     delete_timeout: Duration,
@@ -89,6 +92,16 @@ impl Session {
     /// Cancelled when the server has declared the session gone.
     pub(crate) fn gone(&self) -> &CancellationToken {
         &self.gone
+    }
+
+    /// A call on it was answered.
+    pub(crate) fn note_answer(&self) {
+        self.answered.notify_waiters();
+    }
+
+    /// Waits until a call on it is answered, from now on.
+    pub(crate) async fn answers(&self) {
+        self.answered.notified().await;
     }
 
     pub(crate) fn retire(&self) {
