@@ -156,20 +156,17 @@ pub(crate) fn json_argument<T: DeserializeOwned>(method: &str, field: &'static s
     })
 }
 
-/// How a call ended.
-#[derive(Clone, Debug, uniffi::Enum)]
-pub enum Outcome {
-    /// With a result.
-    Result {
-        /// The result, as the server sent it.
-        json: String,
-    },
+/// How a call ended that has no result.
+#[derive(Clone, Debug, thiserror::Error, uniffi::Error)]
+pub enum NoResult {
     /// With an error.
+    #[error("{json}")]
     Failed {
         /// The core's error, as one JSON object.
         json: String,
     },
     /// It was cancelled.
+    #[error("cancelled")]
     Cancelled,
 }
 
@@ -205,13 +202,13 @@ impl PendingCall {
         self.pending.cancel();
     }
 
-    /// Waits for its end; to be called once.
-    pub async fn result(&self) -> Outcome {
+    /// Waits for its end; to be called once. The result is what the server sent.
+    pub async fn result(&self) -> Result<String, NoResult> {
         match self.pending.settled().await {
-            Settled::Done(Ok(json)) => Outcome::Result { json },
-            Settled::Done(Err(error)) => Outcome::Failed { json: error.to_json().to_string() },
-            Settled::Cancelled => Outcome::Cancelled,
-            Settled::Broken => Outcome::Failed { json: broken() },
+            Settled::Done(Ok(json)) => Ok(json),
+            Settled::Done(Err(error)) => Err(NoResult::Failed { json: error.to_json().to_string() }),
+            Settled::Cancelled => Err(NoResult::Cancelled),
+            Settled::Broken => Err(NoResult::Failed { json: broken() }),
         }
     }
 }

@@ -12,7 +12,7 @@ mod log;
 mod options;
 mod runtime;
 
-pub use call::{CallExtras, CallOptions, IdempotencyKey, Outcome, PendingCall, ProgressSink, Span};
+pub use call::{CallExtras, CallOptions, IdempotencyKey, NoResult, PendingCall, ProgressSink, Span};
 pub use client::{ConnectOutcome, NativeClient, PendingConnect, connect};
 pub use events::EventFeed;
 pub use hooks::{EventSink, Hook, HookTask, NotificationSink, Reply};

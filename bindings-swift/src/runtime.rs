@@ -8,8 +8,7 @@ use std::future::Future;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use tokio::runtime::{Builder, Runtime};
-use tokio::sync::oneshot;
-use tokio_util::sync::CancellationToken;
+use tokio::task::{AbortHandle, JoinHandle};
 
 /// Made with the first client, and kept: its threads are few and sleep when there is nothing to do.
 pub(crate) fn runtime() -> &'static Runtime {
@@ -34,48 +33,37 @@ pub(crate) enum Settled<T> {
     Broken,
 }
 
-/// A future on our runtime that can be cancelled and waited for.
+/// A future on our runtime that can be cancelled and waited for. The runtime drops it, so that it is judged, before it tells the waiter.
 pub(crate) struct Pending<T> {
-    cancel: CancellationToken,
-    result: Mutex<Option<oneshot::Receiver<Settled<T>>>>,
+    abort: AbortHandle,
+    task: Mutex<Option<JoinHandle<T>>>,
 }
 
 impl<T: Send + 'static> Pending<T> {
     pub(crate) fn start(future: impl Future<Output = T> + Send + 'static) -> Self {
-        let cancel = CancellationToken::new();
-        let cancelled = cancel.clone();
-        let (sender, receiver) = oneshot::channel();
-        runtime().spawn(async move {
-            // Boxed, so that it is gone, and judged, before the waiter is told.
-            let mut future = Box::pin(future);
-            let settled = tokio::select! {
-                biased;
-                () = cancelled.cancelled() => Settled::Cancelled,
-                output = &mut future => Settled::Done(output),
-            };
-            drop(future);
-            let _ = sender.send(settled);
-        });
-        Self { cancel, result: Mutex::new(Some(receiver)) }
+        let task = runtime().spawn(future);
+        Self { abort: task.abort_handle(), task: Mutex::new(Some(task)) }
     }
 
     pub(crate) fn cancel(&self) {
-        self.cancel.cancel();
+        self.abort.abort();
     }
 
     /// How it ended; to be asked once.
     pub(crate) async fn settled(&self) -> Settled<T> {
-        let receiver = self.result.lock().unwrap_or_else(PoisonError::into_inner).take();
-        match receiver {
-            Some(receiver) => receiver.await.unwrap_or(Settled::Broken),
-            None => Settled::Broken,
+        let task = self.task.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let Some(task) = task else { return Settled::Broken };
+        match task.await {
+            Ok(output) => Settled::Done(output),
+            Err(error) if error.is_cancelled() => Settled::Cancelled,
+            Err(_) => Settled::Broken,
         }
     }
 }
 
 impl<T> Drop for Pending<T> {
     fn drop(&mut self) {
-        self.cancel.cancel();
+        self.abort.abort();
     }
 }
 
@@ -83,6 +71,8 @@ impl<T> Drop for Pending<T> {
 mod tests {
     use std::sync::Arc;
     use std::sync::atomic::{AtomicBool, Ordering};
+
+    use tokio::sync::oneshot;
 
     use super::*;
 

@@ -84,14 +84,15 @@ public final class Client: Sendable {
 func settle(_ start: () -> PendingCall) async throws -> String {
     try Task.checkCancellation()
     let pending = start()
-    let outcome = await withTaskCancellationHandler {
-        await pending.result()
-    } onCancel: {
-        pending.cancel()
-    }
-    switch outcome {
-    case .result(let json): return json
-    case .failed(let json): throw OncewireError(json: JSONValue(core: json))
-    case .cancelled: throw CancellationError()
+    do {
+        return try await withTaskCancellationHandler {
+            try await pending.result()
+        } onCancel: {
+            pending.cancel()
+        }
+    } catch NoResult.Failed(let json) {
+        throw OncewireError(json: JSONValue(core: json))
+    } catch NoResult.Cancelled {
+        throw CancellationError()
     }
 }

@@ -2372,9 +2372,9 @@ public protocol PendingCallProtocol: AnyObject, Sendable {
     func cancel() 
     
     /**
-     * Waits for its end; to be called once.
+     * Waits for its end; to be called once. The result is what the server sent.
      */
-    func result() async  -> Outcome
+    func result() async throws  -> String
     
 }
 /**
@@ -2445,11 +2445,11 @@ open func cancel()  {try! rustCall() {
 }
     
     /**
-     * Waits for its end; to be called once.
+     * Waits for its end; to be called once. The result is what the server sent.
      */
-open func result()async  -> Outcome  {
+open func result()async throws  -> String  {
     return
-        try!  await uniffiRustCallAsync(
+        try  await uniffiRustCallAsync(
             rustFutureFunc: {
                 uniffi_oncewire_swift_fn_method_pendingcall_result(
                         self.uniffiCloneHandle()
@@ -2458,9 +2458,8 @@ open func result()async  -> Outcome  {
             pollFunc: ffi_oncewire_swift_rust_future_poll_rust_buffer,
             completeFunc: ffi_oncewire_swift_rust_future_complete_rust_buffer,
             freeFunc: ffi_oncewire_swift_rust_future_free_rust_buffer,
-            liftFunc: FfiConverterTypeOutcome_lift,
-            errorHandler: nil
-            
+            liftFunc: FfiConverterString.lift,
+            errorHandler: FfiConverterTypeNoResult_lift
         )
 }
     
@@ -4434,23 +4433,17 @@ public func FfiConverterTypeLogLevel_lower(_ value: LogLevel) -> RustBuffer {
 
 
 /**
- * How a call ended.
+ * How a call ended that has no result.
  */
+public 
+enum NoResult: Swift.Error, Equatable, Hashable, Foundation.LocalizedError {
 
-public enum Outcome: Equatable, Hashable {
     
-    /**
-     * With a result.
-     */
-    case result(
-        /**
-         * The result, as the server sent it.
-         */json: String
-    )
+    
     /**
      * With an error.
      */
-    case failed(
+    case Failed(
         /**
          * The core's error, as one JSON object.
          */json: String
@@ -4458,56 +4451,59 @@ public enum Outcome: Equatable, Hashable {
     /**
      * It was cancelled.
      */
-    case cancelled
+    case Cancelled
 
+    
 
+    
 
-
-
+    
+    public var errorDescription: String? {
+        String(reflecting: self)
+    }
+    
 }
 
 #if compiler(>=6)
-extension Outcome: Sendable {}
+extension NoResult: Sendable {}
 #endif
 
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public struct FfiConverterTypeOutcome: FfiConverterRustBuffer {
-    typealias SwiftType = Outcome
+public struct FfiConverterTypeNoResult: FfiConverterRustBuffer {
+    typealias SwiftType = NoResult
 
-    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> Outcome {
+    public static func read(from buf: inout (data: Data, offset: Data.Index)) throws -> NoResult {
         let variant: Int32 = try readInt(&buf)
         switch variant {
+
         
-        case 1: return .result(json: try FfiConverterString.read(from: &buf)
-        )
+
         
-        case 2: return .failed(json: try FfiConverterString.read(from: &buf)
-        )
-        
-        case 3: return .cancelled
-        
-        default: throw UniffiInternalError.unexpectedEnumCase
+        case 1: return .Failed(
+            json: try FfiConverterString.read(from: &buf)
+            )
+        case 2: return .Cancelled
+
+         default: throw UniffiInternalError.unexpectedEnumCase
         }
     }
 
-    public static func write(_ value: Outcome, into buf: inout [UInt8]) {
+    public static func write(_ value: NoResult, into buf: inout [UInt8]) {
         switch value {
+
+        
+
         
         
-        case let .result(json):
+        case let .Failed(json):
             writeInt(&buf, Int32(1))
             FfiConverterString.write(json, into: &buf)
             
         
-        case let .failed(json):
+        case .Cancelled:
             writeInt(&buf, Int32(2))
-            FfiConverterString.write(json, into: &buf)
-            
-        
-        case .cancelled:
-            writeInt(&buf, Int32(3))
         
         }
     }
@@ -4517,17 +4513,16 @@ public struct FfiConverterTypeOutcome: FfiConverterRustBuffer {
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeOutcome_lift(_ buf: RustBuffer) throws -> Outcome {
-    return try FfiConverterTypeOutcome.lift(buf)
+public func FfiConverterTypeNoResult_lift(_ buf: RustBuffer) throws -> NoResult {
+    return try FfiConverterTypeNoResult.lift(buf)
 }
 
 #if swift(>=5.8)
 @_documentation(visibility: private)
 #endif
-public func FfiConverterTypeOutcome_lower(_ value: Outcome) -> RustBuffer {
-    return FfiConverterTypeOutcome.lower(value)
+public func FfiConverterTypeNoResult_lower(_ value: NoResult) -> RustBuffer {
+    return FfiConverterTypeNoResult.lower(value)
 }
-
 
 
 /**
@@ -5587,7 +5582,7 @@ private let initializationResult: InitializationResult = {
     if (uniffi_oncewire_swift_checksum_method_pendingcall_cancel() != 36863) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_oncewire_swift_checksum_method_pendingcall_result() != 62490) {
+    if (uniffi_oncewire_swift_checksum_method_pendingcall_result() != 13487) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_oncewire_swift_checksum_method_progresssink_progress() != 44067) {
