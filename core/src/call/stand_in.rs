@@ -54,20 +54,24 @@ impl Driver {
         }
         let acknowledged = subscriptions.renew(session.generation);
         tokio::select! {
-            acknowledgement = acknowledged => match (acknowledgement, self.wish.take()) {
-                (Acknowledgement::Given, Some(wish)) => {
-                    wish.granted();
-                    Ok(StandIn::Done(nothing(session)))
-                }
+            acknowledgement = acknowledged => {
                 // Nobody has to agree to it that something is no longer wanted.
-                (_, None) => Ok(StandIn::Done(nothing(session))),
-                (Acknowledgement::Refused, Some(wish)) => {
-                    wish.refused();
-                    let reason = "the server offers no subscriptions".to_owned();
-                    let circumstances = Circumstances { reason, ..Circumstances::default() };
-                    Err(verdict::failed(&self.record, Kind::Protocol, Phase::Queued, circumstances))
-                }
-            },
+                let Some(wish) = self.wish.take() else { return Ok(StandIn::Done(nothing(session))) };
+                let (kind, reason) = match acknowledgement {
+                    Acknowledgement::Given(agreed) if wish.is_in(&agreed) => {
+                        wish.granted();
+                        return Ok(StandIn::Done(nothing(session)));
+                    }
+                    Acknowledgement::Given(_) => (Kind::Protocol, "the server does not tell of changes of this resource"),
+                    Acknowledgement::Refused => (Kind::Protocol, "the server offers no subscriptions"),
+                    Acknowledgement::Lost => {
+                        (Kind::StreamEnded, "the stream of subscriptions ended again and again before the server agreed")
+                    }
+                };
+                wish.refused();
+                let circumstances = Circumstances { reason: reason.to_owned(), ..Circumstances::default() };
+                Err(verdict::failed(&self.record, kind, Phase::Queued, circumstances))
+            }
             () = session.retired().cancelled() => Ok(StandIn::Moved),
         }
     }

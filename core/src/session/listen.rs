@@ -14,7 +14,7 @@ use tokio::time::{Instant, sleep};
 
 use super::Session;
 use super::listener::{GAP_MAX, GAP_MIN, Listener, OPENS};
-use super::subscriptions::Acknowledgement;
+use super::subscriptions::{Acknowledgement, Agreed};
 use crate::call::attempt::{Attempt, Patience, Request};
 use crate::event::{Event, EventName};
 use crate::policy::backoff::{Backoff, BackoffBounds};
@@ -67,8 +67,10 @@ impl Listener {
         let mut on = false;
         let listening = async {
             loop {
-                let off = self.issue_again_and_again(&session, &mut changes, &mut on).await;
-                subscriptions.hear(generation, *changes.borrow(), Acknowledgement::Refused);
+                let (off, change) = self.issue_again_and_again(&session, &mut changes, &mut on).await;
+                let refused = off == Off::NotOffered;
+                let said = if refused { Acknowledgement::Refused } else { Acknowledgement::Lost };
+                subscriptions.hear(generation, change, said);
                 self.wire.events.emit(Event::of_generation(EventName::ListenerOff, generation).because(off.reason()));
                 on = false;
                 // Once in so long at most: calls may be answered where streams never are.
@@ -93,13 +95,13 @@ impl Listener {
         }
     }
 
-    /// Why it is off.
+    /// Why it is off, and since which change of the filter.
     async fn issue_again_and_again(
         &self,
         session: &Arc<Session>,
         changes: &mut watch::Receiver<u64>,
         on: &mut bool,
-    ) -> Off {
+    ) -> (Off, u64) {
         let subscriptions = &self.subscriptions;
         let mut gaps = Backoff::new(BackoffBounds::new(GAP_MIN, GAP_MAX).unwrap_or_default());
         let mut silent = 0;
@@ -108,9 +110,13 @@ impl Listener {
             let change = *changes.borrow_and_update();
             let Some(filter) = subscriptions.filter(&session.initialized.capabilities, self.unasked) else {
                 // Nothing is wanted, and so nothing can be refused.
-                subscriptions.hear(session.generation, change, Acknowledgement::Given);
+                subscriptions.hear(session.generation, change, Acknowledgement::Given(Agreed::default()));
+                if std::mem::take(on) {
+                    let off = Event::of_generation(EventName::ListenerOff, session.generation);
+                    self.wire.events.emit(off.because("there is nothing left to listen to"));
+                }
                 if changes.changed().await.is_err() {
-                    return Off::ClientGone;
+                    return (Off::ClientGone, change);
                 }
                 continue;
             };
@@ -119,8 +125,8 @@ impl Listener {
                 self.router.lists_may_have_changed();
             }
             issued = true;
-            let acknowledged = || {
-                subscriptions.hear(session.generation, change, Acknowledgement::Given);
+            let acknowledged = |agreed| {
+                subscriptions.hear(session.generation, change, Acknowledgement::Given(agreed));
                 if !std::mem::replace(on, true) {
                     self.wire.events.emit(Event::of_generation(EventName::ListenerOn, session.generation));
                 }
@@ -130,7 +136,7 @@ impl Listener {
                     silent = 0;
                     continue;
                 }
-                Stream::Off => return Off::NotOffered,
+                Stream::Off => return (Off::NotOffered, change),
                 Stream::Ended { spoke: true } => {
                     silent = 0;
                     gaps.reset();
@@ -138,7 +144,7 @@ impl Listener {
                 Stream::Ended { spoke: false } => silent += 1,
             }
             if silent >= OPENS {
-                return Off::TooOften;
+                return (Off::TooOften, change);
             }
             tokio::select! {
                 () = sleep(GAP_MIN + gaps.next_delay()) => {}
@@ -153,13 +159,13 @@ impl Listener {
         session: &Arc<Session>,
         filter: Value,
         changes: &mut watch::Receiver<u64>,
-        mut acknowledged: impl FnMut() + Send,
+        mut acknowledged: impl FnMut(Agreed) + Send,
     ) -> Stream {
         let spoke = AtomicBool::new(false);
-        let (tell, mut told) = watch::channel(false);
+        let (tell, mut told) = watch::channel(Agreed::default());
         let on_message = |message: &Message| match message {
-            Message::Notification { method, .. } if method == ACKNOWLEDGED => {
-                tell.send_replace(true);
+            Message::Notification { method, params } if method == ACKNOWLEDGED => {
+                tell.send_replace(Agreed::of(params.as_deref()));
             }
             Message::Notification { .. } => spoke.store(true, Ordering::Relaxed),
             _ => {}
@@ -186,10 +192,10 @@ impl Listener {
             loop {
                 tokio::select! {
                     biased;
-                    told = told.changed() => {
-                        if told.is_ok() {
+                    changed = told.changed() => {
+                        if changed.is_ok() {
                             since = Some(Instant::now());
-                            acknowledged();
+                            acknowledged(told.borrow_and_update().clone());
                         }
                     }
                     _ = changes.changed() => return Stream::Changed,
@@ -199,7 +205,7 @@ impl Listener {
         };
         // The stream may have ended right behind its first message.
         if told.has_changed().is_ok_and(|changed| changed) {
-            acknowledged();
+            acknowledged(told.borrow_and_update().clone());
         }
         match ended.end(&position).map(classify::listen) {
             Some(ListenConclusion::NotOffered) => Stream::Off,

@@ -6,21 +6,44 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use tokio::sync::watch;
 
 use super::restore::{Restorable, SharedRestorable};
 
 /// What the server said of the filter.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Acknowledgement {
-    /// It tells what was asked for.
-    Given,
-    /// It does not.
+    /// It tells of what was asked for, as far as it agreed to.
+    Given(Agreed),
+    /// It offers no such stream.
     Refused,
+    /// Nothing: the stream was lost again and again.
+    Lost,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// The resources that the server agreed to tell of (MCP 2026-07-28, schema, SubscriptionsAcknowledgedNotification: the subset of the
+/// filter that it honours); all that were asked for, if it does not say.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Agreed(Option<Arc<[String]>>);
+
+impl Agreed {
+    pub(super) fn of(params: Option<&RawValue>) -> Self {
+        let params = params.and_then(|params| serde_json::from_str::<Value>(params.get()).ok()).unwrap_or_default();
+        let told = params.get("notifications").and_then(Value::as_object);
+        Self(told.map(|told| {
+            let uris = told.get("resourceSubscriptions").and_then(Value::as_array);
+            uris.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
+        }))
+    }
+
+    fn includes(&self, uri: &str) -> bool {
+        self.0.as_ref().is_none_or(|uris| uris.iter().any(|agreed| agreed == uri))
+    }
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Heard {
     generation: u64,
     /// The change of the filter that it speaks of.
@@ -52,11 +75,16 @@ struct Waiting {
 pub(crate) struct Wish {
     subscriptions: Arc<Subscriptions>,
     uri: String,
-    /// The server does not offer it: there is no stream that would have to be issued anew.
+    /// The server does not tell of it: there is no stream that would have to be issued anew.
     refused: bool,
 }
 
 impl Wish {
+    /// Is it among what the server agreed to?
+    pub(crate) fn is_in(&self, agreed: &Agreed) -> bool {
+        agreed.includes(&self.uri)
+    }
+
     /// The server agreed.
     pub(crate) fn granted(self) {
         if let Some(waiting) = self.subscriptions.waiting().get_mut(&self.uri) {
@@ -133,7 +161,7 @@ impl Subscriptions {
                 })
                 .await;
             // Gone with the client, which ends its calls by itself.
-            spoken.ok().and_then(|heard| heard.acknowledgement).unwrap_or(Acknowledgement::Refused)
+            spoken.ok().and_then(|heard| heard.acknowledgement.clone()).unwrap_or(Acknowledgement::Lost)
         }
     }
 
@@ -187,6 +215,15 @@ mod tests {
         assert_eq!(subscriptions.filter(&Value::Null, true), Some(json!({ "resourceSubscriptions": ["mem://a"] })));
     }
 
+    #[test]
+    fn what_was_agreed_to_is_what_the_server_says() {
+        let of = |params: Value| Agreed::of(Some(&serde_json::value::to_raw_value(&params).unwrap()));
+        let said = of(json!({ "notifications": { "toolsListChanged": true, "resourceSubscriptions": ["mem://a"] } }));
+        assert!(said.includes("mem://a") && !said.includes("mem://b"));
+        assert!(!of(json!({ "notifications": {} })).includes("mem://a"));
+        assert!(of(json!({})).includes("mem://a") && Agreed::of(None).includes("mem://a"));
+    }
+
     #[tokio::test]
     async fn the_last_caller_that_leaves_takes_a_wish_along_that_was_not_granted() {
         let subscriptions = Arc::new(Subscriptions::new(Arc::default()));
@@ -211,7 +248,7 @@ mod tests {
         let subscriptions = Subscriptions::new(Arc::default());
         let mut first = tokio_test(subscriptions.renew(1));
         assert!(first.is_waiting());
-        subscriptions.hear(1, 0, Acknowledgement::Given);
+        subscriptions.hear(1, 0, Acknowledgement::Given(Agreed::default()));
         assert!(first.is_waiting());
         let mut second = tokio_test(subscriptions.renew(1));
         subscriptions.hear(1, 2, Acknowledgement::Refused);

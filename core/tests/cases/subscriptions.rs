@@ -218,7 +218,8 @@ async fn who_subscribes_waits_until_the_server_agrees_and_the_stream_has_the_new
 async fn the_last_one_that_is_unsubscribed_ends_the_stream() {
     let server = Server::modern();
     let exchange = server.exchange();
-    let client = either_era(&exchange).connect().await.unwrap();
+    let log = Log::default();
+    let client = either_era(&exchange).on_event(log.observer()).connect().await.unwrap();
     client.subscribe("mem://a").await.unwrap();
     assert_eq!(exchange.ledger().open().len(), 1);
     client.unsubscribe("mem://a").await.unwrap();
@@ -227,6 +228,7 @@ async fn the_last_one_that_is_unsubscribed_ends_the_stream() {
     assert_eq!(exchange.ledger().count(LISTEN), 1, "there is nothing left to ask for");
     client.subscribe("mem://b").await.unwrap();
     assert_eq!(filters(&exchange)[1], json!({ "resourceSubscriptions": ["mem://b"] }));
+    assert_eq!((log.of(EventName::ListenerOn).len(), log.of(EventName::ListenerOff).len()), (2, 1));
 }
 
 #[tokio::test(start_paused = true)]
@@ -261,6 +263,46 @@ async fn a_subscription_that_is_refused_is_a_typed_error_and_forgotten() {
         json!({ "resourceSubscriptions": ["mem://c"] }),
         "asked again, without the refused"
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_agreement_to_something_else_is_none() {
+    let server = Server::modern();
+    let exchange = scripted(&server, |arrival, _| async move {
+        let some = json!({ "jsonrpc": "2.0", "method": "notifications/subscriptions/acknowledged",
+            "params": { "notifications": { "resourceSubscriptions": ["mem://b"] } } });
+        (arrival.method() == LISTEN).then(|| Ok(Reply::event_stream().event(&some).never()))
+    });
+    let client = either_era(&exchange).connect().await.unwrap();
+    let failure = failure(client.subscribe("mem://a").await);
+    assert_eq!((failure.kind, failure.execution), (Kind::Protocol, Execution::NotExecuted));
+    assert!(failure.reason.contains("does not tell of changes of this resource"), "{}", failure.reason);
+    client.subscribe("mem://b").await.unwrap();
+    assert_eq!(filters(&exchange)[1], json!({ "resourceSubscriptions": ["mem://b"] }));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_subscriber_of_a_stream_that_is_lost_again_and_again_hears_of_that() {
+    for cause in [Cause::Refused, Cause::Closed] {
+        let server = Server::modern();
+        let exchange = scripted(&server, move |arrival, _| async move {
+            (arrival.method() == LISTEN).then(|| {
+                if cause == Cause::Closed {
+                    arrival.take();
+                }
+                Err(cause)
+            })
+        });
+        let client = either_era(&exchange).connect().await.unwrap();
+        let began = Instant::now();
+        let failure = failure(client.subscribe("mem://a").await);
+        assert_eq!(failure.kind, Kind::StreamEnded, "{}", failure.reason);
+        assert!(began.elapsed() < seconds(70), "{:?}", began.elapsed());
+        assert_eq!(exchange.ledger().count(LISTEN), 8);
+        client.unsubscribe("mem://a").await.unwrap();
+        quiet(&client).await;
+        assert_eq!(exchange.ledger().count(LISTEN), 8);
+    }
 }
 
 #[tokio::test(start_paused = true)]
