@@ -26,7 +26,7 @@ pub(crate) struct Options {
     #[arg(long)]
     write_docs: bool,
     /// So many servers at the same time
-    #[arg(long, default_value_t = 2)]
+    #[arg(long, default_value_t = 3)]
     jobs: usize,
 }
 

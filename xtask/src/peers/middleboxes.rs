@@ -34,17 +34,22 @@ impl Middlebox {
     }
 
     /// What it is called in the output.
-    pub(crate) fn title(self, answers: Answers) -> String {
+    pub(crate) fn title(self, version: &str, answers: Answers) -> String {
         let how = if answers == Answers::Json { ", JSON answers" } else { "" };
-        format!("{} before PyPI mcp {}{how}", self.program(), python_mcp::V1)
+        format!("{} before PyPI mcp {version}{how}", self.program())
     }
 
     /// Installs it if need be and may be, and says how to start it in front of a server; the text says why there is none.
-    pub(crate) async fn launches(self, place: &Place, answers: Answers) -> Result<Result<Launches, String>> {
+    pub(crate) async fn launches(
+        self,
+        place: &Place,
+        version: &str,
+        answers: Answers,
+    ) -> Result<Result<Launches, String>> {
         if let Some(problem) = install::apt(self.package(), self.program()).await? {
             return Ok(Err(problem));
         }
-        let server = match python_mcp::launch(place, python_mcp::V1, answers).await? {
+        let server = match python_mcp::launch(place, version, answers).await? {
             Ok(server) => server,
             Err(problem) => return Ok(Err(problem)),
         };

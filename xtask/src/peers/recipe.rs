@@ -35,6 +35,8 @@ pub(crate) enum Recipe {
     ModernBridge(Bridge),
     /// A middlebox before PyPI mcp 1.x
     Before(Middlebox, Answers),
+    /// A middlebox before PyPI mcp 2.x
+    BeforeModern(Middlebox),
 }
 
 /// What is started: a server, and what stands before it.
@@ -63,7 +65,8 @@ impl Recipe {
             Self::Rmcp => rmcp::title(),
             Self::Bridge(bridge) => bridge.title(),
             Self::ModernBridge(bridge) => bridge.modern_title(),
-            Self::Before(middlebox, answers) => middlebox.title(answers),
+            Self::Before(middlebox, answers) => middlebox.title(python_mcp::V1, answers),
+            Self::BeforeModern(middlebox) => middlebox.title(python_mcp::V2, Answers::Streams),
         }
     }
 
@@ -77,7 +80,7 @@ impl Recipe {
             }
             Self::Rmcp => rmcp::about(),
             Self::Bridge(bridge) => bridge.about(self.title()),
-            Self::Server(_) | Self::FastMcp | Self::ModernBridge(_) => self.modern_about(),
+            Self::Server(_) | Self::FastMcp | Self::ModernBridge(_) | Self::BeforeModern(_) => self.modern_about(),
         }
     }
 
@@ -86,6 +89,7 @@ impl Recipe {
         match self {
             Self::Server(_) => server_package::about(self.title()),
             Self::Mcp2(answers) => python_mcp::modern_about(self.title(), answers),
+            Self::BeforeModern(_) => python_mcp::modern_about(self.title(), Answers::Streams),
             Self::FastMcp => python_fastmcp::about(self.title()),
             Self::Bridge(bridge) | Self::ModernBridge(bridge) => bridge.modern_about(self.title()),
             Self::Rmcp => rmcp::modern_about(),
@@ -105,7 +109,10 @@ impl Recipe {
             Self::Rmcp => Ok(rmcp::launch(place).await?),
             Self::Bridge(bridge) => bridge.launch(place, false).await?,
             Self::ModernBridge(bridge) => bridge.launch(place, true).await?,
-            Self::Before(middlebox, answers) => return middlebox.launches(place, answers).await,
+            Self::Before(middlebox, answers) => return middlebox.launches(place, python_mcp::V1, answers).await,
+            Self::BeforeModern(middlebox) => {
+                return middlebox.launches(place, python_mcp::V2, Answers::Streams).await;
+            }
         };
         Ok(launch.map(Launches::from))
     }

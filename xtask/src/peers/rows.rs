@@ -128,6 +128,8 @@ pub(crate) static ROWS: &[Row] = &[
     row("modern-rmcp", What::Modern(Recipe::Rmcp)),
     row("modern-supergateway", What::Modern(Recipe::ModernBridge(Bridge::Supergateway))),
     row("modern-mcp-proxy", What::Modern(Recipe::Bridge(Bridge::McpProxy))),
+    row("modern-nginx", What::Modern(Recipe::BeforeModern(Middlebox::Nginx))),
+    row("modern-haproxy", What::Modern(Recipe::BeforeModern(Middlebox::Haproxy))),
     quick("upgrade-sdk-server", upgrade(SDK, SERVER_MODERN)),
     quick("rollback-server-sdk", rollback(SERVER_MODERN, SDK)),
     row("upgrade-mcp1-server", upgrade(MCP1, SERVER_MODERN)),
