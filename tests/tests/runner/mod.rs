@@ -26,74 +26,90 @@ struct Run {
 /// Everything that is wrong with this vector; nothing if all is well.
 ///
 /// # Errors
-/// If the run itself failed: a control step that could not be done, for instance.
-pub(crate) async fn run(vector: Vector) -> Result<Vec<String>> {
+/// If the run itself failed: a control step that could not be done, for instance; or if it takes longer than this.
+pub(crate) async fn run(vector: Vector, patience: Duration) -> Result<Vec<String>> {
     let scenario = Scenario::of(vector.clone()).await?;
     let run = Run {
         url: scenario.server("main")?.url().to_owned(),
-        options: Arc::new(vector.client),
+        options: Arc::new(vector.client.clone()),
         client: Arc::default(),
         report: Arc::default(),
         tokens_asked: Arc::default(),
     };
-    let mut started: BTreeMap<String, JoinHandle<()>> = BTreeMap::new();
-    for step in vector.steps {
-        match step {
-            Step::Call(call) => {
-                for name in call.names() {
-                    run.clone().call(name, call.clone()).await;
-                }
-            }
-            Step::Together(calls) => {
-                let tasks: Vec<_> = calls
-                    .into_iter()
-                    .flat_map(|call| call.names().into_iter().map(move |name| (name, call.clone())))
-                    .map(|(name, call)| tokio::spawn(run.clone().call(name, call)))
-                    .collect();
-                for task in tasks {
-                    task.await?;
-                }
-            }
-            Step::Start(call) => {
-                for name in call.names() {
-                    started.insert(name.clone(), tokio::spawn(run.clone().call(name, call.clone())));
-                }
-            }
-            Step::Wait(of) => {
-                for (name, task) in take(&mut started, &of)? {
-                    match task.await {
-                        Err(error) if error.is_cancelled() => run.outcome(name, Instant::now(), cancelled()),
-                        other => other?,
+    let Ok(failures) = tokio::time::timeout(patience, run.follow(&scenario, vector.steps)).await else {
+        let report = run.report.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let arrivals = scenario.ledgers().into_values().flat_map(|ledger| ledger.arrivals);
+        let arrivals: Vec<_> = arrivals
+            .map(|it| format!("{} {} {:?} {:?} status {:?}", it.at_ms, it.http, it.rpc, it.name, it.status))
+            .collect();
+        let events: Vec<_> = report.events.iter().map(ToString::to_string).collect();
+        bail!("it hangs; {:?}\n    {}\n    {}", report.calls, events.join("\n    "), arrivals.join("\n    "));
+    };
+    failures
+}
+
+impl Run {
+    async fn follow(&self, scenario: &Scenario, steps: Vec<Step>) -> Result<Vec<String>> {
+        let run = self;
+        let mut started: BTreeMap<String, JoinHandle<()>> = BTreeMap::new();
+        for step in steps {
+            match step {
+                Step::Call(call) => {
+                    for name in call.names() {
+                        run.clone().call(name, call.clone()).await;
                     }
                 }
-            }
-            Step::Cancel(of) => {
-                for (name, task) in take(&mut started, &of)? {
-                    // Dropping the future is how a call is cancelled in Rust.
-                    task.abort();
-                    started.insert(name, task);
+                Step::Together(calls) => {
+                    let tasks: Vec<_> = calls
+                        .into_iter()
+                        .flat_map(|call| call.names().into_iter().map(move |name| (name, call.clone())))
+                        .map(|(name, call)| tokio::spawn(run.clone().call(name, call)))
+                        .collect();
+                    for task in tasks {
+                        task.await?;
+                    }
+                }
+                Step::Start(call) => {
+                    for name in call.names() {
+                        started.insert(name.clone(), tokio::spawn(run.clone().call(name, call.clone())));
+                    }
+                }
+                Step::Wait(of) => {
+                    for (name, task) in take(&mut started, &of)? {
+                        match task.await {
+                            Err(error) if error.is_cancelled() => run.outcome(name, Instant::now(), cancelled()),
+                            other => other?,
+                        }
+                    }
+                }
+                Step::Cancel(of) => {
+                    for (name, task) in take(&mut started, &of)? {
+                        // Dropping the future is how a call is cancelled in Rust.
+                        task.abort();
+                        started.insert(name, task);
+                    }
+                }
+                Step::Control(step) => {
+                    let action = format!("{:?}", step.action);
+                    scenario.control(&step.on, &step.action).await.with_context(|| {
+                        let calls = format!("{:?}", run.report.lock().unwrap_or_else(PoisonError::into_inner).calls);
+                        format!("{action}; so far {calls}")
+                    })?;
                 }
             }
-            Step::Control(step) => {
-                let action = format!("{:?}", step.action);
-                scenario.control(&step.on, &step.action).await.with_context(|| {
-                    let calls = format!("{:?}", run.report.lock().unwrap_or_else(PoisonError::into_inner).calls);
-                    format!("{action}; so far {calls}")
-                })?;
-            }
         }
+        if !started.is_empty() {
+            bail!("nobody waits for {:?}", started.keys());
+        }
+        let client = run.client.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(client) = client {
+            client.close().await;
+            run.text(format!("{client:?}"));
+        }
+        let mut report = run.report.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        report.tokens_asked = run.tokens_asked.load(Ordering::SeqCst);
+        scenario.judge(&report).await
     }
-    if !started.is_empty() {
-        bail!("nobody waits for {:?}", started.keys());
-    }
-    let client = run.client.lock().unwrap_or_else(PoisonError::into_inner).take();
-    if let Some(client) = client {
-        client.close().await;
-        run.text(format!("{client:?}"));
-    }
-    let mut report = run.report.lock().unwrap_or_else(PoisonError::into_inner).clone();
-    report.tokens_asked = run.tokens_asked.load(Ordering::SeqCst);
-    scenario.judge(&report).await
 }
 
 fn take(started: &mut BTreeMap<String, JoinHandle<()>>, of: &str) -> Result<Vec<(String, JoinHandle<()>)>> {
