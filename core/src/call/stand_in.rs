@@ -49,13 +49,17 @@ impl Driver {
             return Ok(StandIn::Send);
         }
         let subscriptions = Arc::clone(self.core.sessions.subscriptions());
-        if let Some(uri) = self.spec.name.as_deref().filter(|_| subscribes && self.wish.is_none()) {
+        if !subscribes {
+            // Nobody has to agree to it that something is no longer wanted.
+            subscriptions.change();
+            return Ok(StandIn::Done(nothing(session)));
+        }
+        if let Some(uri) = self.spec.name.as_deref().filter(|_| self.wish.is_none()) {
             self.wish = Some(subscriptions.wish(uri));
         }
         let acknowledged = subscriptions.renew(session.generation);
         tokio::select! {
             acknowledgement = acknowledged => {
-                // Nobody has to agree to it that something is no longer wanted.
                 let Some(wish) = self.wish.take() else { return Ok(StandIn::Done(nothing(session))) };
                 let (kind, reason) = match acknowledgement {
                     Acknowledgement::Given(agreed) if wish.is_in(&agreed) => {

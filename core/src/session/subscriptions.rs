@@ -144,8 +144,8 @@ impl Subscriptions {
         Wish { subscriptions: Arc::clone(self), uri: uri.to_owned(), refused: false }
     }
 
-    /// The filter changed.
-    fn change(&self) {
+    /// The filter changed: the stream is issued anew.
+    pub(crate) fn change(&self) {
         self.changes.send_modify(|change| *change += 1);
     }
 

@@ -200,6 +200,7 @@ async fn who_subscribes_waits_until_the_server_agrees_and_the_stream_has_the_new
     assert!(began.elapsed() >= seconds(3) && began.elapsed() < milliseconds(3_010));
     client.subscribe("mem://b").await.unwrap();
     client.unsubscribe("mem://a").await.unwrap();
+    exchange.ledger().arrivals(LISTEN, 4).await;
     let with = |uris: Value| json!({ "toolsListChanged": true, "resourceSubscriptions": uris });
     let expected = [
         json!({ "toolsListChanged": true }),
@@ -319,6 +320,9 @@ async fn who_waits_for_an_agreement_that_never_comes_has_a_clock_of_his_own_and_
     assert!(timeout(seconds(2), client.subscribe("mem://b").into_future()).await.is_err());
     let waiting = tokio::spawn(client.subscribe("mem://c").into_future());
     sleep(seconds(10)).await;
+    let began = Instant::now();
+    client.unsubscribe("mem://d").await.unwrap();
+    assert_eq!(began.elapsed(), seconds(0), "nobody has to agree to that");
     client.close().await;
     assert_eq!(waiting.await.unwrap().unwrap_err().kind(), Kind::Closed);
     assert!(exchange.ledger().open().is_empty());

@@ -62,9 +62,11 @@ async fn sessions_that_are_lost_again_and_again_cost_one_handshake_at_a_time_and
                     match timeout(seconds(20), call).await {
                         Ok(Ok(_)) => done += 1,
                         Ok(Err(error)) => {
-                            // Three restarts in the time of one call.
-                            assert_eq!(error.kind(), Kind::SessionLost, "{error}");
-                            assert_eq!(error.proof(), Some(Proof::SessionRejected));
+                            // Three restarts in the time of one call, or two in that of one handshake: the first or a later one.
+                            let kinds = [Kind::SessionLost, Kind::RecoveryFailed, Kind::HttpStatus];
+                            assert!(kinds.contains(&error.kind()), "{error}");
+                            let proofs = [Some(Proof::SessionRejected), Some(Proof::NeverSent)];
+                            assert!(proofs.contains(&error.proof()), "{error}");
                             assert_eq!(error.execution(), Execution::NotExecuted);
                         }
                         Err(_) => panic!("caller {number}, round {round}: a waiter was forgotten"),
