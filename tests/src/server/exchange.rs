@@ -54,6 +54,8 @@ pub(crate) struct Exchange<'a, W> {
     pub(super) rpc: Option<Rpc>,
     facts: Facts,
     pub(super) seq: u64,
+    /// There until an `initialize` is answered.
+    at_work: Option<InitializeGuard>,
     /// What the healthy answer answers.
     subject: Option<Subject>,
     /// How manieth use of its rule this is.
@@ -95,7 +97,7 @@ pub(crate) async fn serve<W: Wire>(state: &Arc<State>, connection: u64, request:
     if initializing {
         state.initialize_begins();
     }
-    let guard = InitializeGuard(initializing.then(|| Arc::clone(state)));
+    let at_work = initializing.then(|| InitializeGuard(Arc::clone(state)));
     let close = request.close;
     let mut exchange = Exchange {
         options: state.options(),
@@ -105,6 +107,7 @@ pub(crate) async fn serve<W: Wire>(state: &Arc<State>, connection: u64, request:
         rpc,
         facts,
         seq,
+        at_work,
         subject: None,
         nth: 0,
         framing: Framing::None,
@@ -117,7 +120,7 @@ pub(crate) async fn serve<W: Wire>(state: &Arc<State>, connection: u64, request:
     };
     let outcome = exchange.run().await;
     let until_close = exchange.framing == Framing::UntilClose && !W::SHARED;
-    drop(guard);
+    drop(exchange.at_work);
     match outcome {
         Ok(()) if close || until_close => Flow::End(Cut::Close),
         Ok(()) => Flow::KeepAlive,
@@ -131,14 +134,14 @@ pub(crate) async fn serve<W: Wire>(state: &Arc<State>, connection: u64, request:
     }
 }
 
-/// Counts an `initialize` as at work until it is dropped, however the exchange ends.
-struct InitializeGuard(Option<Arc<State>>);
+/// Counts an `initialize` as at work until it is dropped, however the exchange ends. An answer that is on its way is the end: the client may
+/// be on before this task is.
+#[derive(Debug)]
+struct InitializeGuard(Arc<State>);
 
 impl Drop for InitializeGuard {
     fn drop(&mut self) {
-        if let Some(state) = &self.0 {
-            state.initialize_ends();
-        }
+        self.0.initialize_ends();
     }
 }
 
@@ -392,6 +395,7 @@ impl<W: Wire> Exchange<'_, W> {
 
     pub(super) async fn end(&mut self) -> Step {
         self.ended = true;
+        self.at_work = None;
         self.wire.end().await?;
         self.state.answered(self.seq);
         // A resumed stream that delivered the answer settles the request that it stands for.
@@ -416,6 +420,7 @@ impl<W: Wire> Exchange<'_, W> {
             BodyFraming::None => Framing::None,
         };
         let framing = if matches!(answer.status, 204 | 304) { Framing::None } else { framing };
+        self.at_work = None;
         self.begin(answer.status, headers, framing).await?;
         if framing != Framing::None {
             self.body(body.as_bytes()).await?;
