@@ -15,6 +15,7 @@ mod hints;
 mod input_bounds;
 mod input_required;
 mod limits;
+mod listen;
 mod listener;
 mod modern_calls;
 mod paging;

@@ -6,6 +6,8 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod check;
+mod lifecycle;
+mod random;
 mod run;
 mod script;
 mod server;

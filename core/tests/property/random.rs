@@ -1,0 +1,192 @@
+//! Random scripts.
+
+use fastrand::Rng;
+
+use crate::script::{
+    Body, CallPlan, Callee, Client, Dial, Era, Fault, Happening, Listening, Nature, Planned, Recovery, Refusal, Resend,
+    Script, Target, Trust, What,
+};
+
+/// The statuses by which HTTP says that a request was not processed: a server that had run it does not send them.
+pub(crate) const REFUSALS: [u16; 14] = [400, 402, 403, 405, 406, 407, 411, 413, 414, 415, 417, 421, 426, 431];
+
+fn pick<T: Copy>(random: &mut Rng, choices: &[T]) -> T {
+    choices[random.usize(..choices.len())]
+}
+
+fn chance(random: &mut Rng, percent: u32) -> bool {
+    random.u32(..100) < percent
+}
+
+/// Who speaks what: the handshake era, the modern one, or a server that changes over while the client lives.
+#[derive(Clone, Copy)]
+struct Eras {
+    client: Era,
+    modern: bool,
+    changes: bool,
+}
+
+impl Eras {
+    fn random(random: &mut Rng) -> Self {
+        let (client, modern, changes) = match random.u32(..20) {
+            0..5 => (Era::Legacy, false, false),
+            5..8 => (Era::Auto, false, false),
+            8..11 => (Era::Modern, true, false),
+            11..14 => (Era::Auto, true, false),
+            _ => (Era::Auto, random.bool(), true),
+        };
+        Self { client, modern, changes }
+    }
+
+    /// Can this kind of request come up at all?
+    fn have(self, target: Target) -> bool {
+        match target {
+            Target::Discover => self.client != Era::Legacy,
+            Target::Listen => self.modern || self.changes,
+            Target::Initialize => self.client != Era::Modern,
+            Target::Call => true,
+            _ => !self.modern || self.changes,
+        }
+    }
+}
+
+impl Script {
+    pub(crate) fn random(random: &mut Rng) -> Self {
+        let eras = Eras::random(random);
+        let recovery = match random.u32(..10) {
+            0 => Recovery::Surface,
+            1 => Recovery::Off,
+            _ => Recovery::Auto,
+        };
+        let client = Client {
+            recovery,
+            trust: pick(random, &[Trust::Hinted, Trust::Hinted, Trust::ReadOnly, Trust::None]),
+            listen: chance(random, 50),
+            token: chance(random, 30),
+            era: eras.client,
+        };
+        let server = Nature {
+            stateful: chance(random, 85),
+            streams: chance(random, 50),
+            listener: pick(random, &[Listening::NotOffered, Listening::Held, Listening::Shuts]),
+            refusal: pick(
+                random,
+                &[Refusal::NotFoundText, Refusal::NotFoundError, Refusal::Gone, Refusal::BadRequestWording],
+            ),
+            modern: eras.modern,
+            asks: (eras.modern || eras.changes) && chance(random, 30),
+        };
+        let spread = pick(random, &[0, 50, 500, 5_000]);
+        let calls = (0..random.usize(1..=8)).map(|_| CallPlan::random(random, spread)).collect();
+        let faults = (0..random.usize(0..=8)).map(|_| Planned::random(random, eras)).collect();
+        let mut happenings = Vec::new();
+        for (what, percent) in [(What::Restart, 30), (What::Restart, 10), (What::Recover, 10), (What::Close, 12)] {
+            if chance(random, percent) {
+                happenings.push(Happening { at_ms: random.u64(..=spread + 200), what });
+            }
+        }
+        for _ in 0..if eras.changes { random.usize(1..=2) } else { 0 } {
+            happenings.push(Happening { at_ms: random.u64(..=spread + 200), what: What::ChangeEra });
+        }
+        let dropped = chance(random, 20);
+        Self { seed: random.u64(..), client, server, faults, happenings, dropped, calls }
+    }
+}
+
+impl CallPlan {
+    fn random(random: &mut Rng, spread: u64) -> Self {
+        use Callee::{List, LogLevel, Nudge, Peek, Poke, Prompt, Raw, Read, Subscribe};
+        Self {
+            at_ms: random.u64(..=spread),
+            what: pick(random, &[Poke, Poke, Poke, Peek, Nudge, Nudge, Read, Prompt, List, Raw, LogLevel, Subscribe]),
+            resend: match random.u32(..10) {
+                0 => Resend::Always,
+                1 => Resend::Never,
+                _ => Resend::Default,
+            },
+            timeout_ms: chance(random, 25).then(|| random.u64(1..5_000)),
+            idle_ms: chance(random, 10).then(|| random.u64(1..3_000)),
+            cancel_ms: chance(random, 20).then(|| random.u64(1..3_000)),
+        }
+    }
+}
+
+impl Planned {
+    fn random(random: &mut Rng, eras: Eras) -> Self {
+        let target = match random.u32(..100) {
+            0..4 => Target::Initialize,
+            4..8 => Target::Discover,
+            8..13 => Target::Initialized,
+            13..80 => Target::Call,
+            80..84 => Target::Notification,
+            84..87 => Target::Get,
+            87..89 => Target::Listen,
+            89..97 => Target::Resume,
+            _ => Target::Delete,
+        };
+        let target = match target {
+            Target::Initialize if !eras.have(target) => Target::Discover,
+            Target::Discover if !eras.have(target) => Target::Initialize,
+            Target::Get if !eras.have(target) => Target::Listen,
+            Target::Listen if !eras.have(target) => Target::Get,
+            target if eras.have(target) => target,
+            _ => Target::Call,
+        };
+        let nth = match target {
+            Target::Call => random.usize(..10),
+            _ => random.usize(..4),
+        };
+        let fault = match Fault::random(random, target) {
+            Fault::Restart if eras.changes && chance(random, 50) => Fault::ChangeEra,
+            fault => fault,
+        };
+        Self { target, nth, fault }
+    }
+}
+
+impl Fault {
+    fn random(random: &mut Rng, target: Target) -> Self {
+        let executes = chance(random, 60);
+        let after_ms = if chance(random, 50) { 0 } else { random.u64(..2_000) };
+        let dial = pick(random, &[Dial::Refused, Dial::Unreachable, Dial::Reset, Dial::Timeout, Dial::Dns, Dial::Tls]);
+        let body = pick(random, &[Body::Empty, Body::Html, Body::GatewayJson]);
+        if target == Target::Resume {
+            return match random.u32(..6) {
+                0 | 1 => Self::EmptyResume { new_id: executes },
+                2 => Self::Status { status: pick(random, &[404, 405, 400, 500, 503]), executes: false, body },
+                3 => Self::NeverSent { after_ms, dial },
+                4 => Self::Lost { executes: false, after_ms, reset: executes },
+                _ => Self::Hang { executes: false, head: executes },
+            };
+        }
+        match random.u32(..29) {
+            0..3 => Self::Slow {
+                connect_ms: if executes { 0 } else { random.u64(..500) },
+                head_ms: after_ms,
+                body_ms: random.u64(..20_000),
+                ping: chance(random, 30),
+            },
+            3..6 => Self::NeverSent { after_ms, dial },
+            6 => Self::RefusedStream { taken: executes },
+            7..9 => Self::Lost { executes, after_ms, reset: chance(random, 50) },
+            9 | 10 => {
+                let status = pick(random, &[500, 502, 503, 504, 408, 409, 410, 422, 425, 200, 202, 204, 404]);
+                // Only one that does not run it may say that it knows nothing of what was asked.
+                Self::Status { status, executes: executes && status != 404 && status != 410, body }
+            }
+            11 => Self::Status { status: pick(random, &REFUSALS), executes: false, body },
+            12 => Self::Unauthorized { challenge: chance(random, 70) },
+            13 => Self::RateLimited { seconds: chance(random, 60).then(|| random.u64(..90)) },
+            14 => Self::ToolError { status: pick(random, &[200, 400, 429, 500, 503]) },
+            15 => Self::SaysGone { executes },
+            16..18 => Self::Cut { executes, event_id: chance(random, 60), orderly: chance(random, 50), after_ms },
+            18 => Self::Half { executes },
+            19 => Self::Hang { executes, head: chance(random, 50) },
+            20 => Self::Redirect { status: pick(random, &[301, 302, 303, 307, 308]), same_origin: chance(random, 70) },
+            21 => Self::Stray { executes, answers: chance(random, 50) },
+            22 => Self::Lingers,
+            23 => Self::TermsRefused { executes, mismatch: chance(random, 50) },
+            _ => Self::Restart,
+        }
+    }
+}
