@@ -58,15 +58,19 @@ fn candidates(script: &Script) -> Vec<Script> {
         candidates.push(smaller);
     }
     candidates.push(Script { dropped: false, ..script.clone() });
-    let plainer: [fn(&mut Client, &mut Nature); 8] = [
+    let plainer: [fn(&mut Client, &mut Nature); 7] = [
         |client, _| client.token = false,
         |client, _| client.listen = false,
         |client, _| client.recovery = Recovery::Auto,
         |client, _| client.trust = Trust::Hinted,
         |_, server| server.listener = Listening::NotOffered,
         |_, server| server.asks = false,
-        |client, server| (client.era, server.modern) = (Era::Legacy, false),
-        |client, server| (client.era, server.modern) = (Era::Modern, true),
+        // One way only, so that it ends.
+        |client, server| {
+            if client.era == Era::Auto {
+                client.era = if server.modern { Era::Modern } else { Era::Legacy };
+            }
+        },
     ];
     for plain in plainer {
         let mut smaller = script.clone();
