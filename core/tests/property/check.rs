@@ -274,6 +274,8 @@ impl<'a> Judge<'a> {
                 failure.kind,
                 Kind::ConnectionClosed | Kind::StreamEnded | Kind::Gateway | Kind::HttpStatus | Kind::Protocol
             )
+            // A leg that was refused for sure is heard of when the server of another era has been found.
+            && failure.attempts.last().is_some_and(|attempt| attempt.execution == Verdict::MayHaveExecuted)
             && let Some((at, _)) = taken.last().and_then(|(_, entry)| entry.over)
         {
             let asks_for_hints = plan.what == Callee::Poke && plan.resend == Resend::Default;
