@@ -29,7 +29,7 @@ const GONE_AFTER_SESSION: [&str; 4] = ["expired", "unknown", "terminated", "not 
 
 /// What servers of the handshake era answer to a request that does not belong to a session, or whose version they do not know.
 const HANDSHAKE_MISSING: [&str; 7] = [
-    "header is required",
+    "session-id header is required",
     "session id is required",
     "missing session id",
     "no valid session id",
