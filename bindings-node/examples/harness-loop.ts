@@ -46,10 +46,14 @@ async function act(client: Client, turn: Exclude<Turn, { say: string }>, verify:
       }
       if (error instanceof MayHaveExecutedError) {
         // Never simply again: look first.
-        if (await verify(client, turn)) {
+        const seen = await verify(client, turn).catch(() => undefined);
+        if (seen === undefined) {
+          return `${tool}: not known; the call was lost (${error.kind}), and the server could not be asked what it did`;
+        }
+        if (seen) {
           return `${tool}: done; the answer was lost (${error.kind}), and a look at the server shows the effect`;
         }
-        return `${tool}: not done; the call was lost (${error.kind}), and a look at the server shows no effect`;
+        return `${tool}: no effect yet; the call was lost (${error.kind}), and it may still be running: look again before you repeat it`;
       }
       if (error instanceof AnsweredError || error instanceof NotExecutedError) {
         return `${tool}: ${error.message}`;

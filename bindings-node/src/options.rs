@@ -166,10 +166,14 @@ pub(crate) struct ClientOptions {
 
 /// Reads options; a mistake names the option.
 pub(crate) fn read<T: DeserializeOwned>(text: &str) -> Result<T, OptionError> {
-    serde_json::from_str(text).map_err(|error| {
+    let mut json = serde_json::Deserializer::from_str(text);
+    serde_path_to_error::deserialize(&mut json).map_err(|error| {
+        let option = error.path().to_string();
         // Without the position, which is one in a text that the caller never saw.
-        let text = error.to_string();
+        let text = error.inner().to_string();
         let problem = text.rsplit_once(" at line ").map_or(text.as_str(), |(problem, _)| problem);
+        // A mistake in the whole, for example an option that is not known, is told with its name in the text.
+        let problem = if option == "." { problem.to_owned() } else { format!("{option}: {problem}") };
         OptionError::new("options", problem)
     })
 }

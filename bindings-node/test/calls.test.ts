@@ -162,7 +162,10 @@ describe("what cannot be used", () => {
       /arguments: it is not a JSON object/,
     );
     await refused(() => client.callTool({ name: "poke" }, { timeoutt: 5 } as CallOptions), /timeoutt/);
-    await refused(() => client.callTool({ name: "poke" }, { timeout: -1 }), /-1 is no time/);
+    await refused(() => client.callTool({ name: "poke" }, { timeout: -1 }), /timeout: -1 is no time/);
+    await refused(() => client.callTool({ name: "poke" }, { resend: "maybe" as never }), /resend: /);
+    await refused(() => connect(scenario.url, { cache: 1 as never }), /cache: /);
+    await refused(() => connect(scenario.url, { backoff: { first: "soon" as never, max: 1 } }), /backoff\.first: /);
     await refused(() => client.callTool({ name: "poke" }, { timeout: 0 }), /timeout: it must be above zero/);
     await refused(() => client.callTool({ name: "poke" }, { resend: "often" as never }), /often/);
     await refused(() => client.complete({ ref: { type: "ref/prompt", name: "hello" } } as never), /argument/);

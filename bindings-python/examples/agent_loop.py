@@ -58,12 +58,20 @@ async def run_tool(client: oncewire.Client, use: ToolUse, verify_with: Mapping[s
         verifier = verify_with.get(use.name)
         if verifier is None:
             return str(error)
-        seen = await client.call_tool(verifier)
-        return f"{error}\n{verifier} now says: {seen.text}"
+        return f"{error}\n{await look(client, verifier)}"
     except oncewire.OncewireError as error:
         # Its text says whether calling again is safe.
         return str(error)
-    return result.text
+    return f"{use.name} failed: {result.text}" if result.is_error else result.text
+
+
+async def look(client: oncewire.Client, verifier: str) -> str:
+    """What the verifier says, or why it says nothing: then the question stays open."""
+    try:
+        seen = await client.call_tool(verifier, timeout=30)
+    except oncewire.OncewireError as error:
+        return f"{verifier} could not be asked: {error}"
+    return f"{verifier} now says: {seen.text}"
 
 
 async def main(url: str) -> None:
