@@ -93,7 +93,28 @@ impl Ended {
     }
 }
 
-impl Attempt<'_> {
+impl<'a> Attempt<'a> {
+    /// An attempt of the client's own, under an id of its own: no call waits for it, and its caller bounds the wait.
+    pub(crate) fn of_client(
+        wire: &'a Wire,
+        router: &'a Router,
+        limits: Limits,
+        session: Option<&'a Arc<Session>>,
+    ) -> Self {
+        Self {
+            wire,
+            router,
+            limits,
+            session,
+            call: None,
+            id: wire.ids.next(),
+            fresh_connection: false,
+            patience: Patience::default(),
+            on_head: None,
+            on_message: None,
+        }
+    }
+
     /// Sends the request and reads its answer. Returns how it ended and the serial of the token that it carried.
     pub(crate) async fn run(
         &self,

@@ -8,7 +8,7 @@ use serde_json::json;
 use serde_json::value::RawValue;
 use tokio::time::timeout;
 
-use super::attempt::{Attempt, Ended, Patience, Request};
+use super::attempt::{Attempt, Ended, Request};
 use crate::client::Core;
 use crate::method::Method;
 use crate::results::{Listed, Page, Tool};
@@ -63,19 +63,7 @@ async fn list(core: &Core, session: &Arc<Session>) -> Result<Vec<Box<RawValue>>,
     let mut tools = Vec::new();
     let mut params = Params::none();
     for _ in 0..core.settings.max_pages {
-        let id = core.wire.ids.next();
-        let attempt = Attempt {
-            wire: &core.wire,
-            router: &core.router,
-            limits: core.settings.limits,
-            session: Some(session),
-            call: None,
-            id,
-            fresh_connection: false,
-            patience: Patience::default(),
-            on_head: None,
-            on_message: None,
-        };
+        let attempt = Attempt::of_client(&core.wire, &core.router, core.settings.limits, Some(session));
         let request = Request::new(Method::LIST_TOOLS.as_str(), params);
         let probe = Probe::new();
         let mut position = Position::default();

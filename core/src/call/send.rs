@@ -38,7 +38,7 @@ impl Driver {
         let params =
             self.spec.params.with_meta(self.meta(id, number).iter().map(|(key, value)| (&**key, value.clone())));
         let method = self.method_on(&session);
-        let request = Request { method: &method, params, parameter_headers: self.parameter_headers(&session) };
+        let request = Request { method: method.as_str(), params, parameter_headers: self.parameter_headers(&session) };
         let attempt = Attempt {
             wire: &core.wire,
             router: &core.router,

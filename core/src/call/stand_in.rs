@@ -81,10 +81,10 @@ impl Driver {
     }
 
     /// The method on the wire. Instead of a ping the server is asked what it is.
-    pub(super) fn method_on(&self, session: &Session) -> String {
+    pub(super) fn method_on(&self, session: &Session) -> Method {
         let method = &self.spec.method;
         let pings = session.is_modern() && *method == Method::PING && !method.is_raw();
-        if pings { DISCOVER.to_owned() } else { method.to_string() }
+        if pings { Method::raw(DISCOVER) } else { method.clone() }
     }
 
     /// The headers that the server wants to see for the arguments of this tool.

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::MODERN_VERSION;
-use crate::call::attempt::{Attempt, Ended, Patience, Request};
+use crate::call::attempt::{Attempt, Ended, Request};
 use crate::results::InitializeResult;
 use crate::rpc::params::Params;
 use crate::rpc::router::Router;
@@ -39,18 +39,7 @@ pub(crate) enum Discovery {
 
 /// One attempt, on these terms.
 pub(crate) async fn discover(wire: &Wire, router: &Router, limits: Limits, session: &Arc<Session>) -> Discovery {
-    let attempt = Attempt {
-        wire,
-        router,
-        limits,
-        session: Some(session),
-        call: None,
-        id: wire.ids.next(),
-        fresh_connection: false,
-        patience: Patience::default(),
-        on_head: None,
-        on_message: None,
-    };
+    let attempt = Attempt::of_client(wire, router, limits, Some(session));
     let probe = Probe::new();
     let mut position = Position::default();
     let request = Request::new(DISCOVER, Params::none());

@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::Session;
 use crate::auth::TokenError;
-use crate::call::attempt::{Attempt, Ended, Patience, Request};
+use crate::call::attempt::{Attempt, Ended, Request};
 use crate::config::Era;
 use crate::era::discover::{Discovery, discover};
 use crate::era::terms::{Introduction, Terms};
@@ -250,7 +250,6 @@ impl Handshake {
     }
 
     async fn initialize(&self, generation: u64) -> Result<Session, Failed> {
-        let id = self.wire.ids.next();
         let params = json!({
             "protocolVersion": VERSIONS[0],
             "capabilities": self.introduction.capabilities,
@@ -266,18 +265,8 @@ impl Handshake {
                 *lock(&given) = Some(self.session(generation, headers));
             }
         };
-        let attempt = Attempt {
-            wire: &self.wire,
-            router: &self.router,
-            limits: self.limits,
-            session: None,
-            call: None,
-            id,
-            fresh_connection: false,
-            patience: Patience::default(),
-            on_head: Some(&on_head),
-            on_message: None,
-        };
+        let own = Attempt::of_client(&self.wire, &self.router, self.limits, None);
+        let attempt = Attempt { on_head: Some(&on_head), ..own };
         let mut position = Position::default();
         let request = Request::new("initialize", params);
         let (ended, token) = attempt.run(request, probe.clone(), &mut position).await;

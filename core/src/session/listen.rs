@@ -15,7 +15,7 @@ use tokio::time::{Instant, sleep};
 use super::Session;
 use super::listener::{GAP_MAX, GAP_MIN, Listener, OPENS};
 use super::subscriptions::{Acknowledgement, Agreed};
-use crate::call::attempt::{Attempt, Patience, Request};
+use crate::call::attempt::{Attempt, Request};
 use crate::event::{Event, EventName};
 use crate::policy::backoff::{Backoff, BackoffBounds};
 use crate::rpc::message::Message;
@@ -170,18 +170,8 @@ impl Listener {
             Message::Notification { .. } => spoke.store(true, Ordering::Relaxed),
             _ => {}
         };
-        let attempt = Attempt {
-            wire: &self.wire,
-            router: &self.router,
-            limits: self.limits,
-            session: Some(session),
-            call: None,
-            id: self.wire.ids.next(),
-            fresh_connection: false,
-            patience: Patience::default(),
-            on_head: None,
-            on_message: Some(&on_message),
-        };
+        let own = Attempt::of_client(&self.wire, &self.router, self.limits, Some(session));
+        let attempt = Attempt { on_message: Some(&on_message), ..own };
         let params = Params::from_value("params", &json!({ "notifications": filter })).unwrap_or_default();
         let probe = Probe::new();
         let mut position = Position::default();

@@ -10,7 +10,7 @@ use tokio::time::timeout;
 use super::Session;
 use super::handshake::Handshake;
 use super::sessions::Sessions;
-use crate::call::attempt::{Attempt, Ended, Patience, Request};
+use crate::call::attempt::{Attempt, Ended, Request};
 use crate::event::{Event, EventName};
 use crate::method::Method;
 use crate::rpc::params::Params;
@@ -78,19 +78,7 @@ async fn request(
     params: &serde_json::Value,
 ) -> Option<String> {
     let wire = &handshake.wire;
-    let id = wire.ids.next();
-    let attempt = Attempt {
-        wire,
-        router: &handshake.router,
-        limits: handshake.limits,
-        session: Some(session),
-        call: None,
-        id,
-        fresh_connection: false,
-        patience: Patience::default(),
-        on_head: None,
-        on_message: None,
-    };
+    let attempt = Attempt::of_client(wire, &handshake.router, handshake.limits, Some(session));
     let params = Params::from_value("params", params).unwrap_or_default();
     let request = Request::new(method.as_str(), params);
     let (ended, _) = attempt.run(request, Probe::new(), &mut Position::default()).await;

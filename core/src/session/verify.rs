@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::time::timeout;
 
 use super::Session;
-use crate::call::attempt::{Attempt, Patience, Request};
+use crate::call::attempt::{Attempt, Request};
 use crate::era::discover::{Discovery, discover};
 use crate::rpc::params::Params;
 use crate::rpc::router::Router;
@@ -63,21 +63,9 @@ async fn still_modern(
 }
 
 async fn ping(wire: &Wire, router: &Router, limits: Limits, session: &Arc<Session>) -> Option<(Class, Option<u64>)> {
-    let id = wire.ids.next();
     let probe = Probe::new();
     let mut position = Position::default();
-    let attempt = Attempt {
-        wire,
-        router,
-        limits,
-        session: Some(session),
-        call: None,
-        id,
-        fresh_connection: false,
-        patience: Patience::default(),
-        on_head: None,
-        on_message: None,
-    };
+    let attempt = Attempt::of_client(wire, router, limits, Some(session));
     let (ended, token) = attempt.run(Request::new("ping", Params::none()), probe.clone(), &mut position).await;
     let end = ended.end(&position)?;
     let carried_session = session.has_id();
