@@ -13,6 +13,16 @@ pub(crate) fn root() -> Result<PathBuf> {
     Ok(root.to_owned())
 }
 
+/// A page of the documentation as it is committed; empty if there is none.
+pub(crate) fn page(file: &Path) -> Result<String> {
+    if !file.exists() {
+        return Ok(String::new());
+    }
+    let text = std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
+    // A checkout may end lines otherwise.
+    Ok(text.replace("\r\n", "\n"))
+}
+
 /// The folder that cargo builds into, which is ignored by git and removed by `cargo clean`.
 pub(crate) fn target() -> Result<PathBuf> {
     match env::var_os("CARGO_TARGET_DIR") {

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 
 use super::requirements::Requirements;
 use super::suite::Suite;
@@ -100,11 +100,5 @@ pub(crate) fn file() -> Result<PathBuf> {
 
 /// The page as it is committed; empty if there is none.
 pub(crate) fn committed() -> Result<String> {
-    let file = file()?;
-    if !file.exists() {
-        return Ok(String::new());
-    }
-    let text = std::fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))?;
-    // A checkout may end lines otherwise.
-    Ok(text.replace("\r\n", "\n"))
+    workspace::page(&file()?)
 }

@@ -18,6 +18,8 @@ use tokio::net::TcpStream;
 use tokio::process::{Child, Command};
 use tokio::time::{Instant, sleep, timeout};
 
+use super::place::Place;
+
 /// Where the ports of servers are taken from.
 const PORTS: Range<u16> = 20_000..32_000;
 /// How long a server may take until it accepts connections.
@@ -39,6 +41,22 @@ pub(crate) struct Launch {
 }
 
 impl Launch {
+    /// One of our small servers for Node, with the packages in this folder; `mode` is what it makes of itself.
+    pub(crate) fn node(place: &Place, script: PathBuf, mode: &str, packages: PathBuf) -> Self {
+        Self {
+            program: "node".into(),
+            arguments: vec![script.into()],
+            environment: vec![
+                ("PORT", place.port.to_string().into()),
+                ("PEER_MODE", mode.into()),
+                ("PEER_LEDGER", place.ledger.clone().into()),
+                ("PEER_PACKAGES", packages.into()),
+            ],
+            port: place.port,
+            log: place.log.clone(),
+        }
+    }
+
     /// Where the server listens.
     pub(crate) fn address(&self) -> SocketAddr {
         (Ipv4Addr::LOCALHOST, self.port).into()

@@ -36,18 +36,7 @@ pub(crate) async fn launch(place: &Place, eras: Eras) -> Result<Result<Launch, S
         Err(problem) => return Ok(Err(problem)),
     };
     let word = if eras == Eras::Modern { "modern" } else { "both" };
-    Ok(Ok(Launch {
-        program: "node".into(),
-        arguments: vec![super::scripts()?.join("server_peer.mjs").into()],
-        environment: vec![
-            ("PORT", place.port.to_string().into()),
-            ("PEER_MODE", word.into()),
-            ("PEER_LEDGER", place.ledger.clone().into()),
-            ("PEER_PACKAGES", folder.into()),
-        ],
-        port: place.port,
-        log: place.log.clone(),
-    }))
+    Ok(Ok(Launch::node(place, super::scripts()?.join("server_peer.mjs"), word, folder)))
 }
 
 /// The folder that it is installed in.

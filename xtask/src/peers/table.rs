@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 
 use super::rows::{ROWS, Row, Table};
 use super::situations::Outcome;
@@ -149,13 +149,7 @@ pub(crate) fn file() -> Result<PathBuf> {
 
 /// The page as it is committed; empty if there is none.
 pub(crate) fn committed() -> Result<String> {
-    let file = file()?;
-    if !file.exists() {
-        return Ok(String::new());
-    }
-    let text = std::fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))?;
-    // A checkout may end lines otherwise.
-    Ok(text.replace("\r\n", "\n"))
+    workspace::page(&file()?)
 }
 
 #[cfg(test)]

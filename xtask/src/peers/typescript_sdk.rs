@@ -52,18 +52,7 @@ pub(crate) async fn launch(place: &Place, mode: Mode) -> Result<Result<Launch, S
         Mode::Json => "json",
         Mode::Bare => "bare",
     };
-    Ok(Ok(Launch {
-        program: "node".into(),
-        arguments: vec![super::scripts()?.join("sdk_peer.mjs").into()],
-        environment: vec![
-            ("PORT", place.port.to_string().into()),
-            ("PEER_MODE", word.into()),
-            ("PEER_LEDGER", place.ledger.clone().into()),
-            ("PEER_PACKAGES", folder.into()),
-        ],
-        port: place.port,
-        log: place.log.clone(),
-    }))
+    Ok(Ok(Launch::node(place, super::scripts()?.join("sdk_peer.mjs"), word, folder)))
 }
 
 /// The folder that it is installed in.
