@@ -1,4 +1,7 @@
 //! The caller's token: asked for once, cached until a server answers 401, then asked for once more, however many calls saw the 401.
+//!
+//! A provider that fails is not asked again at once: its failure stands for [`FAILURE_STANDS`], for the one refused token that it was asked
+//! about. Whoever wants a newer one in that time gets the same failure. It may open a login, or spend a refresh token.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -7,13 +10,16 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, Shared};
 use http::HeaderValue;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use crate::background::Background;
 use crate::transport::headers::bearer;
 
 /// How long the provider may take; it is asked in recovery too, where nobody else sets a bound.
 pub(crate) const PROVIDER_PATIENCE: Duration = Duration::from_secs(30);
+
+/// How long a failure of the provider stands. Many calls see one token refused, one after the other.
+const FAILURE_STANDS: Duration = Duration::from_secs(5);
 
 /// What a provider fails with; its text may reach errors and logs, so it must hold no secret.
 pub type ProviderError = Box<dyn std::error::Error + Send + Sync>;
@@ -48,6 +54,24 @@ struct Cache {
     current: Option<Token>,
     serials: u64,
     flight: Option<Flight>,
+    failed: Option<Failed>,
+}
+
+/// The provider's last failure, until it gives a token.
+struct Failed {
+    /// The serial of the refused token that it was asked about; none for the first.
+    refused: Option<u64>,
+    at: Instant,
+    error: TokenError,
+}
+
+impl Cache {
+    /// The failure that stands for the current token.
+    fn failure(&self) -> Option<TokenError> {
+        let refused = self.current.as_ref().map(|token| token.serial);
+        let failed = self.failed.as_ref().filter(|failed| failed.refused == refused)?;
+        (failed.at.elapsed() < FAILURE_STANDS).then(|| failed.error.clone())
+    }
 }
 
 /// The cached token and its single flight.
@@ -98,6 +122,8 @@ impl TokenCache {
             }
             if let Some(flight) = &cache.flight {
                 flight.clone()
+            } else if let Some(error) = cache.failure() {
+                return Err(error);
             } else {
                 let flight = self.ask(provider, &mut cache);
                 cache.flight = Some(flight.clone());
@@ -110,6 +136,7 @@ impl TokenCache {
     /// Asks the provider in a task of its own: no caller's cancellation stops it.
     fn ask(&self, provider: &TokenProvider, cache: &mut Cache) -> Flight {
         let refused = cache.current.as_ref().map(|token| token.value.to_string());
+        let refused_serial = cache.current.as_ref().map(|token| token.serial);
         cache.serials += 1;
         let serial = cache.serials;
         let refused_value = refused.clone();
@@ -134,8 +161,15 @@ impl TokenCache {
             };
             let mut cache = lock(&shared_cache);
             cache.flight = None;
-            if let Ok(token) = &result {
-                cache.current = Some(token.clone());
+            match &result {
+                Ok(token) => {
+                    cache.current = Some(token.clone());
+                    cache.failed = None;
+                }
+                Err(error) => {
+                    let error = error.clone();
+                    cache.failed = Some(Failed { refused: refused_serial, at: Instant::now(), error });
+                }
             }
             result
         });

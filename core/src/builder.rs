@@ -222,7 +222,7 @@ impl ClientBuilder {
     }
 
     /// Asked for the bearer token the first time, and once more with the refused one after a 401, however many calls saw it; 30 s at
-    /// most. Default: none.
+    /// most. A failure stands for 5 s: so long it is not asked about the same token again. Default: none.
     pub fn token_provider<F, R>(mut self, provider: F) -> Self
     where
         F: Fn(Option<String>) -> R + Send + Sync + 'static,

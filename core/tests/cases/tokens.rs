@@ -1,13 +1,17 @@
 //! The caller's token: asked for once, however many calls saw it refused.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
 
 use oncewire::transport::scripted::{Reply, Scripted, Server};
-use oncewire::{ClientBuilder, Execution, Kind, Proof};
+use oncewire::{Client, ClientBuilder, Execution, Kind, Proof};
 use tokio::time::{Instant, sleep};
 
-use crate::support::{Log, NOTHING, builder, failure, milliseconds, scripted, seconds};
+use crate::support::{Log, NOTHING, at_once, builder, failure, milliseconds, scripted, seconds};
+
+/// How long a failure of the provider stands for one refused token.
+const FAILURE_STANDS: Duration = Duration::from_secs(5);
 
 /// A server that takes only the token of this number, once it is told to, and a client whose provider hands out `token-1`, `token-2`, …
 struct Guarded {
@@ -103,7 +107,7 @@ async fn the_token_that_was_refused_is_handed_to_the_provider() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_provider_that_hangs_is_given_thirty_seconds_and_the_next_call_asks_again() {
+async fn a_provider_that_hangs_is_given_thirty_seconds_and_is_asked_again_a_while_later() {
     let server = Server::new();
     let guarded = Guarded::new(&server);
     let asked = Arc::new(AtomicUsize::new(0));
@@ -129,6 +133,7 @@ async fn a_provider_that_hangs_is_given_thirty_seconds_and_the_next_call_asks_ag
     assert_eq!(began.elapsed(), seconds(30));
     assert_eq!((slow.kind, slow.proof), (Kind::Auth, Some(Proof::Unauthorized)));
     assert!(slow.reason.contains("no token within 30 s"), "{}", slow.reason);
+    sleep(FAILURE_STANDS).await;
     client.call_tool("poke", NOTHING).await.unwrap();
     assert_eq!(asked.load(Ordering::Relaxed), 3);
 }
@@ -154,6 +159,84 @@ async fn a_provider_that_fails_fails_the_call_and_says_why() {
     assert_eq!((failure.kind, failure.execution), (Kind::Auth, Execution::NotExecuted));
     assert!(failure.reason.contains("the keychain is locked"), "{}", failure.reason);
     assert_eq!(failure.attempts.len(), 1);
+}
+
+/// A client whose provider gives `token-1` and then fails, until the switch lets it give `token-2`.
+async fn failing(guarded: &Guarded, asked: &Arc<AtomicUsize>, mended: &Arc<AtomicBool>) -> Client {
+    let (asked, mended) = (Arc::clone(asked), Arc::clone(mended));
+    let provider = move |refused: Option<String>| {
+        asked.fetch_add(1, Ordering::Relaxed);
+        let gives = match refused {
+            None => Some("token-1"),
+            Some(_) => mended.load(Ordering::Relaxed).then_some("token-2"),
+        };
+        async move { gives.map(str::to_owned).ok_or_else(|| "the keychain is locked".into()) }
+    };
+    builder(&guarded.exchange).token_provider(provider).connect().await.unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_provider_that_fails_is_asked_once_for_one_refused_token_however_late_the_others_see_it() {
+    let server = Server::new();
+    let guarded = Guarded::new(&server);
+    let (asked, mended) = <(Arc<AtomicUsize>, Arc<AtomicBool>)>::default();
+    let client = failing(&guarded, &asked, &mended).await;
+    guarded.accepted.store(2, Ordering::Relaxed);
+    let failures = at_once(16, {
+        let client = client.clone();
+        move |number| {
+            let client = client.clone();
+            async move {
+                sleep(milliseconds(3 * number as u64)).await;
+                failure(client.call_tool("poke", NOTHING).await)
+            }
+        }
+    })
+    .await;
+    assert_eq!(asked.load(Ordering::Relaxed), 2, "the first token, and once for the refused one");
+    for failure in failures {
+        assert_eq!((failure.kind, failure.proof), (Kind::Auth, Some(Proof::Unauthorized)));
+        assert!(failure.reason.contains("the keychain is locked"), "{}", failure.reason);
+    }
+    // The while is over: asked again, and a token that it gives ends the matter.
+    sleep(FAILURE_STANDS).await;
+    failure(client.call_tool("poke", NOTHING).await);
+    assert_eq!(asked.load(Ordering::Relaxed), 3);
+    mended.store(true, Ordering::Relaxed);
+    failure(client.call_tool("poke", NOTHING).await);
+    assert_eq!(asked.load(Ordering::Relaxed), 3, "the second failure stands as long");
+    sleep(FAILURE_STANDS).await;
+    client.call_tool("poke", NOTHING).await.unwrap();
+    assert_eq!(asked.load(Ordering::Relaxed), 4);
+    // Another refused token is another question.
+    mended.store(false, Ordering::Relaxed);
+    guarded.accepted.store(3, Ordering::Relaxed);
+    failure(client.call_tool("poke", NOTHING).await);
+    assert_eq!(asked.load(Ordering::Relaxed), 5);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_provider_that_fails_for_the_first_token_is_asked_once_in_a_while_too() {
+    let asked = Arc::new(AtomicUsize::new(0));
+    let exchange = Server::new().exchange();
+    let client = builder(&exchange)
+        .token_provider({
+            let asked = Arc::clone(&asked);
+            move |_| {
+                let number = asked.fetch_add(1, Ordering::Relaxed);
+                async move { if number > 0 { Ok("token-1".to_owned()) } else { Err("nobody is logged in".into()) } }
+            }
+        })
+        .build()
+        .unwrap();
+    for _ in 0..2 {
+        let failed = failure(client.call_tool("poke", NOTHING).await);
+        assert!(failed.reason.contains("nobody is logged in"), "{}", failed.reason);
+    }
+    assert_eq!(asked.load(Ordering::Relaxed), 1);
+    sleep(FAILURE_STANDS).await;
+    client.call_tool("poke", NOTHING).await.unwrap();
+    assert_eq!(asked.load(Ordering::Relaxed), 2);
 }
 
 #[tokio::test(start_paused = true)]
