@@ -13,6 +13,7 @@ use serde_json::value::RawValue;
 use tokio::time::Instant;
 
 use crate::method::Method;
+use crate::transport::wire::Identity;
 
 /// Results that are kept at most.
 const ENTRIES: usize = 256;
@@ -26,8 +27,8 @@ struct Key {
     /// The URI of a read.
     uri: Option<String>,
     params: String,
-    /// Of a private result, the serial of the token that it was asked for with: it is for that login alone.
-    login: Option<Option<u64>>,
+    /// Of a private result, whose the request was that brought it: it is for that identity alone.
+    owner: Option<Identity>,
 }
 
 #[derive(Debug)]
@@ -51,7 +52,6 @@ pub(crate) struct Question {
     method: String,
     uri: Option<String>,
     params: String,
-    login: Option<u64>,
     epoch: u64,
 }
 
@@ -77,7 +77,6 @@ impl ResultCache {
         method: &Method,
         name: Option<&str>,
         params: impl FnOnce() -> Option<String>,
-        login: Option<u64>,
     ) -> Option<Question> {
         let keeps = [
             Method::LIST_TOOLS,
@@ -93,23 +92,26 @@ impl ResultCache {
             method: method.to_string(),
             uri: name.map(str::to_owned),
             params: params().unwrap_or_default(),
-            login,
             epoch: self.entries().epoch,
         })
     }
 
-    /// The result that was kept for this question, and its generation.
-    pub(crate) fn get(&self, question: &Question) -> Option<(Box<RawValue>, u64)> {
+    /// The result that was kept for this question, for everybody or for this identity, and its generation.
+    pub(crate) fn get(&self, question: &Question, owner: Option<Identity>) -> Option<(Box<RawValue>, u64)> {
         let now = Instant::now();
         let entries = self.entries();
-        [Some(question.login), None].into_iter().find_map(|login| {
-            let kept = entries.kept.get(&question.key(login)).filter(|kept| kept.until > now)?;
-            Some((kept.raw.clone(), kept.generation))
-        })
+        let kept = entries.kept.get(&question.key(owner)).filter(|kept| kept.until > now)?;
+        Some((kept.raw.clone(), kept.generation))
     }
 
-    /// Keeps the result if the server allows it.
-    pub(crate) fn keep(&self, question: &Question, raw: &RawValue, generation: u64) {
+    /// Is there anything for this question that belongs to one identity?
+    pub(crate) fn has_private(&self, question: &Question) -> bool {
+        let entries = self.entries();
+        entries.kept.keys().any(|key| key.owner.is_some() && question.key(key.owner) == *key)
+    }
+
+    /// Keeps the result of a request of this identity if the server allows it.
+    pub(crate) fn keep(&self, question: &Question, asked_by: Identity, raw: &RawValue, generation: u64) {
         #[derive(Deserialize)]
         struct Lifetime<'a> {
             #[serde(rename = "ttlMs", default)]
@@ -119,13 +121,13 @@ impl ResultCache {
         }
         let Ok(Lifetime { ttl, scope }) = serde_json::from_str(raw.get()) else { return };
         let Some(until) = Instant::now().checked_add(Duration::from_millis(ttl)).filter(|_| ttl > 0) else { return };
-        // What is not said to be for everybody is for one login.
-        let login = (scope.as_deref() != Some("public")).then_some(question.login);
+        // What is not said to be for everybody is for whoever asked.
+        let owner = (scope.as_deref() != Some("public")).then_some(asked_by);
         let mut entries = self.entries();
         if entries.epoch != question.epoch || raw.get().len() > BYTES {
             return;
         }
-        let key = question.key(login);
+        let key = question.key(owner);
         entries.remove(&key);
         while entries.kept.len() >= ENTRIES || entries.bytes + raw.get().len() > BYTES {
             let first = entries.kept.iter().min_by_key(|(_, kept)| kept.until).map(|(key, _)| key.clone());
@@ -186,8 +188,8 @@ impl Entries {
 }
 
 impl Question {
-    fn key(&self, login: Option<Option<u64>>) -> Key {
-        Key { method: self.method.clone(), uri: self.uri.clone(), params: self.params.clone(), login }
+    fn key(&self, owner: Option<Identity>) -> Key {
+        Key { method: self.method.clone(), uri: self.uri.clone(), params: self.params.clone(), owner }
     }
 }
 
@@ -199,66 +201,71 @@ mod tests {
         RawValue::from_string(text.to_owned()).unwrap()
     }
 
-    fn question(cache: &ResultCache, method: &Method, uri: Option<&str>, login: Option<u64>) -> Question {
-        cache.question(method, uri, || Some("{}".to_owned()), login).unwrap()
+    fn question(cache: &ResultCache, method: &Method, uri: Option<&str>) -> Question {
+        cache.question(method, uri, || Some("{}".to_owned())).unwrap()
+    }
+
+    fn me() -> Identity {
+        Identity::for_tests(1)
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_result_is_kept_as_long_as_the_server_says() {
         let cache = ResultCache::new(true);
-        let asked = question(&cache, &Method::LIST_TOOLS, None, None);
-        cache.keep(&asked, &raw(r#"{"tools":[]}"#), 1);
-        assert!(cache.get(&asked).is_none(), "without ttlMs");
-        cache.keep(&asked, &raw(r#"{"ttlMs":1000,"cacheScope":"public"}"#), 1);
-        assert_eq!(cache.get(&asked).unwrap().1, 1);
+        let asked = question(&cache, &Method::LIST_TOOLS, None);
+        cache.keep(&asked, me(), &raw(r#"{"tools":[]}"#), 1);
+        assert!(cache.get(&asked, None).is_none(), "without ttlMs");
+        cache.keep(&asked, me(), &raw(r#"{"ttlMs":1000,"cacheScope":"public"}"#), 1);
+        assert_eq!(cache.get(&asked, None).unwrap().1, 1);
         tokio::time::advance(Duration::from_millis(1_000)).await;
-        assert!(cache.get(&asked).is_none());
+        assert!(cache.get(&asked, None).is_none());
     }
 
     #[tokio::test]
-    async fn a_private_result_is_for_one_login() {
+    async fn a_private_result_is_for_one_identity() {
         let cache = ResultCache::new(true);
-        let (mine, yours) = (
-            question(&cache, &Method::READ_RESOURCE, Some("mem://a"), Some(1)),
-            question(&cache, &Method::READ_RESOURCE, Some("mem://a"), Some(2)),
-        );
-        cache.keep(&mine, &raw(r#"{"ttlMs":1000,"cacheScope":"private"}"#), 1);
-        assert!(cache.get(&mine).is_some());
-        assert!(cache.get(&yours).is_none());
-        cache.keep(&mine, &raw(r#"{"ttlMs":1000,"cacheScope":"public"}"#), 1);
-        assert!(cache.get(&yours).is_some());
+        let you = Identity::for_tests(2);
+        let asked = question(&cache, &Method::READ_RESOURCE, Some("mem://a"));
+        assert!(!cache.has_private(&asked));
+        cache.keep(&asked, me(), &raw(r#"{"ttlMs":1000,"cacheScope":"private"}"#), 1);
+        assert!(cache.has_private(&asked));
+        assert!(cache.get(&asked, Some(me())).is_some());
+        assert!(cache.get(&asked, Some(you)).is_none() && cache.get(&asked, None).is_none());
+        cache.keep(&asked, me(), &raw(r#"{"ttlMs":1000,"cacheScope":"public"}"#), 1);
+        assert!(cache.get(&asked, None).is_some());
+        assert!(!cache.has_private(&question(&cache, &Method::READ_RESOURCE, Some("mem://b"))));
     }
 
     #[tokio::test]
     async fn what_changed_is_dropped_and_what_was_asked_for_before_is_not_kept() {
         let cache = ResultCache::new(true);
-        let read = question(&cache, &Method::READ_RESOURCE, Some("mem://a"), None);
-        let list = question(&cache, &Method::LIST_TOOLS, None, None);
+        let read = question(&cache, &Method::READ_RESOURCE, Some("mem://a"));
+        let list = question(&cache, &Method::LIST_TOOLS, None);
         let answer = raw(r#"{"ttlMs":1000}"#);
-        cache.keep(&read, &answer, 1);
-        cache.keep(&list, &answer, 1);
+        cache.keep(&read, me(), &answer, 1);
+        cache.keep(&list, me(), &answer, 1);
         cache.changed("notifications/resources/updated", Some(&raw(r#"{"uri":"mem://b"}"#)));
-        assert!(cache.get(&read).is_some() && cache.get(&list).is_some());
+        assert!(cache.get(&read, Some(me())).is_some() && cache.get(&list, Some(me())).is_some());
         cache.changed("notifications/resources/updated", Some(&raw(r#"{"uri":"mem://a"}"#)));
-        assert!(cache.get(&read).is_none() && cache.get(&list).is_some());
-        cache.keep(&read, &answer, 1);
-        assert!(cache.get(&read).is_none(), "it was asked for before the change");
+        assert!(cache.get(&read, Some(me())).is_none() && cache.get(&list, Some(me())).is_some());
+        cache.keep(&read, me(), &answer, 1);
+        assert!(cache.get(&read, Some(me())).is_none(), "it was asked for before the change");
         cache.changed("notifications/tools/list_changed", None);
-        assert!(cache.get(&list).is_none());
+        assert!(cache.get(&list, Some(me())).is_none());
     }
 
     #[tokio::test]
     async fn the_bounds_hold_and_the_first_to_be_stale_goes() {
         let cache = ResultCache::new(true);
         for number in 0..=ENTRIES {
-            let asked = question(&cache, &Method::READ_RESOURCE, Some(&number.to_string()), None);
-            cache.keep(&asked, &raw(&format!("{{\"ttlMs\":{}}}", 100_000 + number)), 1);
+            let asked = question(&cache, &Method::READ_RESOURCE, Some(&number.to_string()));
+            cache.keep(&asked, me(), &raw(&format!("{{\"ttlMs\":{}}}", 100_000 + number)), 1);
         }
         assert_eq!(cache.entries().kept.len(), ENTRIES);
-        assert!(cache.get(&question(&cache, &Method::READ_RESOURCE, Some("0"), None)).is_none());
+        assert!(cache.get(&question(&cache, &Method::READ_RESOURCE, Some("0")), Some(me())).is_none());
         let large = raw(&format!("{{\"ttlMs\":200000,\"x\":\"{}\"}}", "x".repeat(BYTES / 2)));
         for name in ["a", "b", "c"] {
-            cache.keep(&question(&cache, &Method::READ_RESOURCE, Some(name), None), &large, 1);
+            cache.keep(&question(&cache, &Method::READ_RESOURCE, Some(name)), me(), &large, 1);
         }
         assert!(cache.entries().bytes <= BYTES);
         cache.clear();
@@ -267,8 +274,8 @@ mod tests {
 
     #[test]
     fn nothing_is_kept_unless_the_host_asks_for_it() {
-        assert!(ResultCache::new(false).question(&Method::LIST_TOOLS, None, || None, None).is_none());
-        assert!(ResultCache::new(true).question(&Method::CALL_TOOL, None, || None, None).is_none());
-        assert!(ResultCache::new(true).question(&Method::raw("tools/list"), None, || None, None).is_none());
+        assert!(ResultCache::new(false).question(&Method::LIST_TOOLS, None, || None).is_none());
+        assert!(ResultCache::new(true).question(&Method::CALL_TOOL, None, || None).is_none());
+        assert!(ResultCache::new(true).question(&Method::raw("tools/list"), None, || None).is_none());
     }
 }

@@ -133,6 +133,9 @@ impl<'a> Attempt<'a> {
             Err(unready) => return (Ended::Unready(unready), None),
         };
         let token = ready.token;
+        if let Some(call) = self.call {
+            call.goes_out_as(ready.identity);
+        }
         let activity = Arc::new(Activity::start());
         let response = tokio::select! {
             biased;

@@ -128,37 +128,51 @@ pub(crate) async fn run_page(
     // Closing waits for the verdict, and for what the server is told because of it.
     let _held = core.wire.background.hold();
     let guard = Guard { core: Arc::clone(&core), record: Arc::clone(&record), armed: true };
-    let question =
-        core.cache.question(&spec.method, spec.name.as_deref(), || spec.params.to_json(), core.wire.tokens.serial());
-    if let Some(answered) = question.as_ref().and_then(|question| kept(&core, question)) {
-        guard.finish(None, goes_on);
-        return Ok(Some(answered));
-    }
+    let question = core.cache.question(&spec.method, spec.name.as_deref(), || spec.params.to_json());
     let mut driver = Driver::new(Arc::clone(&core), spec, Arc::clone(&record), *counts);
+    let driven = async {
+        match &question {
+            Some(question) => match kept(&core, question).await {
+                Some(answered) => Ok(Some(answered)),
+                None => driver.drive().await,
+            },
+            None => driver.drive().await,
+        }
+    };
     let outcome = tokio::select! {
         biased;
-        outcome = driver.drive() => outcome,
+        outcome = driven => outcome,
         () = clock.expired() => Err(guard.interrupt(Kind::Timeout)),
         () = core.sessions.closing().cancelled() => Err(guard.interrupt(Kind::Closed)),
     };
     *counts = driver.counts;
-    if let (Some(question), Ok(Some(answered))) = (&question, &outcome)
+    // What was answered from memory was asked by nobody, and stays as it is.
+    if let (Some(question), Ok(Some(answered)), Some(asked_by)) = (&question, &outcome, record.identity())
         && answered.lifecycle == Lifecycle::Modern
         // MCP 2026-07-28, basic, multi round-trip requests: what came because of the host's input is not kept.
         && answered.legs == 1
     {
-        core.cache.keep(question, &answered.raw, answered.generation);
+        core.cache.keep(question, asked_by, &answered.raw, answered.generation);
     }
     guard.finish(outcome.as_ref().err(), goes_on);
     outcome
 }
 
-/// The answer that was kept, unless the client is closed or its session is another one by now.
-fn kept(core: &Core, question: &Question) -> Option<Answered> {
+/// The answer that was kept, for everybody or for whoever the next request would be of, unless the client is closed or its session is
+/// another one by now.
+async fn kept(core: &Core, question: &Question) -> Option<Answered> {
     if core.sessions.closing().is_cancelled() {
         return None;
     }
-    let (raw, generation) = core.cache.get(question)?;
+    let (raw, generation) = match core.cache.get(question, None) {
+        Some(kept) => kept,
+        // The host is asked for its headers only where something hangs on them. What it fails with, the call will meet anyway.
+        None if core.cache.has_private(question) => {
+            let identity = core.wire.identity().await.ok()?;
+            core.cache.get(question, Some(identity))?
+        }
+        None => return None,
+    };
     (generation == core.sessions.generation()).then_some(Answered {
         raw,
         generation,

@@ -17,6 +17,7 @@ use crate::outcome::{Attempt, Kind, Phase, Proof};
 use crate::session::Session;
 use crate::transport::classify::{self, Conclusion, End, Evidence};
 use crate::transport::probe::Probe;
+use crate::transport::wire::Identity;
 
 /// One call, as far as it has come.
 pub(crate) struct CallRecord {
@@ -36,6 +37,8 @@ struct Course {
     started: u32,
     /// What went wrong last, in words.
     trouble: Option<String>,
+    /// Whose the latest attempt was.
+    identity: Option<Identity>,
     leg: Leg,
 }
 
@@ -171,6 +174,16 @@ impl CallRecord {
     /// How many attempts were started.
     pub(crate) fn started(&self) -> u32 {
         self.course().started
+    }
+
+    /// The attempt in flight goes out under this identity.
+    pub(crate) fn goes_out_as(&self, identity: Identity) {
+        self.course().identity = Some(identity);
+    }
+
+    /// Whose the latest attempt was, if there was one.
+    pub(crate) fn identity(&self) -> Option<Identity> {
+        self.course().identity
     }
 
     /// The head of the answer to the POST in flight arrived.

@@ -4,6 +4,7 @@
 //! came from the caller are marked sensitive, so that no Debug output and no HTTP/2 header table holds them.
 
 use std::fmt;
+use std::hash::{BuildHasher, Hash, Hasher, RandomState};
 use std::time::{Duration, SystemTime};
 
 use http::header::{
@@ -28,6 +29,14 @@ const JSON_OR_EVENT_STREAM: HeaderValue = HeaderValue::from_static("application/
 /// Headers that belong to one connection or to the session: a caller's value would break the framing or the recovery.
 const NOT_THE_CALLERS: [HeaderName; 9] =
     [CONNECTION, CONTENT_LENGTH, EXPECT, TE, TRAILER, TRANSFER_ENCODING, UPGRADE, SESSION_ID, LAST_EVENT_ID];
+
+/// Headers that follow one request through the systems and say nothing of whose it is (W3C Trace Context, and its forerunners).
+const TRACING: [HeaderName; 4] = [
+    HeaderName::from_static("traceparent"),
+    HeaderName::from_static("tracestate"),
+    HeaderName::from_static("x-request-id"),
+    HeaderName::from_static("x-correlation-id"),
+];
 
 /// The id of a session. It works like a credential, so it is not shown.
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -180,6 +189,19 @@ pub(crate) fn from_caller<'a>(pairs: impl IntoIterator<Item = (&'a str, &'a str)
     Ok(headers)
 }
 
+/// What stands for the caller's headers where it has to be known whether two requests are of one identity: the same for the same names and
+/// values, whatever the order of the names. Values are not kept. [`TRACING`] headers are left out: they differ in each request.
+pub(crate) fn digest(caller: &HeaderMap, key: &RandomState) -> u64 {
+    let mut names: Vec<_> = caller.keys().filter(|name| !TRACING.contains(name)).collect();
+    names.sort_unstable_by_key(|name| name.as_str());
+    let mut hasher = key.build_hasher();
+    for name in names {
+        let values: Vec<_> = caller.get_all(name).iter().map(HeaderValue::as_bytes).collect();
+        (name.as_str(), values).hash(&mut hasher);
+    }
+    hasher.finish()
+}
+
 #[cfg(test)]
 mod tests {
     use test_case::test_case;
@@ -286,6 +308,23 @@ mod tests {
         assert_eq!(error.field, "headers");
         assert!(error.problem.contains(shown), "{error}");
         assert!(!error.to_string().contains("s3cret"));
+    }
+
+    #[test]
+    fn a_digest_tells_identities_apart_and_nothing_else() {
+        let key = RandomState::new();
+        let of = |pairs: &[(&'static str, &'static str)]| digest(&from_caller(pairs.iter().copied()).unwrap(), &key);
+        let mine = of(&[("x-user", "mine"), ("x-team", "blue")]);
+        assert_eq!(mine, of(&[("X-Team", "blue"), ("traceparent", "00-1"), ("x-user", "mine")]));
+        for other in [
+            &[("x-user", "yours"), ("x-team", "blue")][..],
+            &[("x-user", "mine")],
+            &[("x-user", "mine"), ("x-team", "blue"), ("x-team", "red")],
+            &[("x-user", "blue"), ("x-team", "mine")],
+            &[],
+        ] {
+            assert_ne!(mine, of(other), "{other:?}");
+        }
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! One request on its way out: its headers, its token, the redirects that it follows. Everything that a client sends goes through here.
 
 use std::fmt;
+use std::hash::RandomState;
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -16,7 +17,7 @@ use super::classify::{self, Redirect};
 use super::exchange::{Cause, Exchange, WireFailure, WireRequest, WireResponse};
 use super::headers::{self, SessionId, Standing};
 use super::probe::Probe;
-use crate::auth::{PROVIDER_PATIENCE, ProviderError, TokenCache, TokenError};
+use crate::auth::{PROVIDER_PATIENCE, ProviderError, Token, TokenCache, TokenError};
 use crate::background::Background;
 use crate::event::EventSink;
 use crate::rpc::id::IdSource;
@@ -38,6 +39,8 @@ pub(crate) struct Wire {
     url: Url,
     headers: HeaderMap,
     header_provider: Option<HeaderProvider>,
+    /// The key of the digests of headers; never shown, and another one in each client.
+    digests: RandomState,
     pub(crate) tokens: TokenCache,
     pub(crate) ids: IdSource,
     pub(crate) events: EventSink,
@@ -64,6 +67,22 @@ pub(crate) struct Ready {
     request: WireRequest,
     /// The serial of the token that it carries.
     pub(crate) token: Option<u64>,
+    /// Whose it is.
+    pub(crate) identity: Identity,
+}
+
+/// Whose a request is, as far as its headers tell: the serial of its token, and a digest of the caller's headers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Identity {
+    token: Option<u64>,
+    headers: u64,
+}
+
+#[cfg(test)]
+impl Identity {
+    pub(crate) fn for_tests(headers: u64) -> Self {
+        Self { token: None, headers }
+    }
 }
 
 /// Why a request could not be made ready. Nothing was sent.
@@ -90,6 +109,7 @@ impl Wire {
             url,
             headers,
             header_provider,
+            digests: RandomState::new(),
             tokens,
             ids: IdSource::default(),
             events,
@@ -105,8 +125,8 @@ impl Wire {
         probe: Probe,
         fresh: bool,
     ) -> Result<Ready, Unready> {
-        let (standing, token) = self.standing(carried).await?;
-        Ok(self.ready(Method::POST, standing.post(), Some(body), probe, fresh, token))
+        let (standing, identity) = self.standing(carried).await?;
+        Ok(self.ready(Method::POST, standing.post(), Some(body), probe, fresh, identity))
     }
 
     /// A POST that nobody waits for: a notification, or a reply to a request of the server. One attempt. `None` if it was not answered at
@@ -121,44 +141,32 @@ impl Wire {
 
     /// A GET that listens or, after an event id, reads on.
     pub(crate) async fn get(&self, carried: Carried, last_event_id: Option<HeaderValue>) -> Result<Ready, Unready> {
-        let (standing, token) = self.standing(carried).await?;
-        Ok(self.ready(Method::GET, standing.get(last_event_id), None, Probe::new(), false, token))
+        let (standing, identity) = self.standing(carried).await?;
+        Ok(self.ready(Method::GET, standing.get(last_event_id), None, Probe::new(), false, identity))
     }
 
     /// A DELETE of the session.
     pub(crate) async fn delete(&self, carried: Carried) -> Result<Ready, Unready> {
-        let (standing, token) = self.standing(carried).await?;
-        Ok(self.ready(Method::DELETE, standing.delete(), None, Probe::new(), false, token))
+        let (standing, identity) = self.standing(carried).await?;
+        Ok(self.ready(Method::DELETE, standing.delete(), None, Probe::new(), false, identity))
     }
 
-    async fn standing(&self, carried: Carried) -> Result<(Standing, Option<u64>), Unready> {
+    /// Whose the next request would be. Asks for its token and headers, and sends nothing.
+    pub(crate) async fn identity(&self) -> Result<Identity, Unready> {
         let token = self.tokens.get().await?;
-        let mut caller = self.headers.clone();
-        if let Some(provider) = &self.header_provider {
-            let asking = AssertUnwindSafe(timeout(PROVIDER_PATIENCE, async move { provider().await })).catch_unwind();
-            let pairs = match asking.await {
-                Ok(Ok(pairs)) => pairs.map_err(|error| Unready::Headers(error.to_string()))?,
-                Ok(Err(_)) => {
-                    let seconds = PROVIDER_PATIENCE.as_secs();
-                    return Err(Unready::Headers(format!("no headers within {seconds} s")));
-                }
-                Err(_) => return Err(Unready::Headers("it panicked".to_owned())),
-            };
-            let pairs = pairs.iter().map(|(name, value)| (name.as_str(), value.as_str()));
-            let given = headers::from_caller(pairs).map_err(|error| Unready::Headers(error.to_string()))?;
-            let mut last = None;
-            for (name, value) in given {
-                // `HeaderMap` names only the first of several values of one name.
-                if let Some(name) = name {
-                    caller.remove(&name);
-                    last = Some(name);
-                }
-                if let Some(name) = &last {
-                    caller.append(name.clone(), value);
-                }
-            }
-        }
-        let serial = token.as_ref().map(|token| token.serial);
+        let caller = self.caller_headers().await?;
+        Ok(self.identity_of(token.as_ref(), &caller))
+    }
+
+    fn identity_of(&self, token: Option<&Token>, caller: &HeaderMap) -> Identity {
+        let headers = headers::digest(caller, &self.digests);
+        Identity { token: token.map(|token| token.serial), headers }
+    }
+
+    async fn standing(&self, carried: Carried) -> Result<(Standing, Identity), Unready> {
+        let token = self.tokens.get().await?;
+        let caller = self.caller_headers().await?;
+        let identity = self.identity_of(token.as_ref(), &caller);
         let standing = Standing {
             caller,
             authorization: token.map(|token| token.header),
@@ -166,7 +174,36 @@ impl Wire {
             version: carried.version,
             routing: carried.routing,
         };
-        Ok((standing, serial))
+        Ok((standing, identity))
+    }
+
+    /// The headers of the caller, those that its function gives for this one request included.
+    async fn caller_headers(&self) -> Result<HeaderMap, Unready> {
+        let mut caller = self.headers.clone();
+        let Some(provider) = &self.header_provider else { return Ok(caller) };
+        let asking = AssertUnwindSafe(timeout(PROVIDER_PATIENCE, async move { provider().await })).catch_unwind();
+        let pairs = match asking.await {
+            Ok(Ok(pairs)) => pairs.map_err(|error| Unready::Headers(error.to_string()))?,
+            Ok(Err(_)) => {
+                let seconds = PROVIDER_PATIENCE.as_secs();
+                return Err(Unready::Headers(format!("no headers within {seconds} s")));
+            }
+            Err(_) => return Err(Unready::Headers("it panicked".to_owned())),
+        };
+        let pairs = pairs.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        let given = headers::from_caller(pairs).map_err(|error| Unready::Headers(error.to_string()))?;
+        let mut last = None;
+        for (name, value) in given {
+            // `HeaderMap` names only the first of several values of one name.
+            if let Some(name) = name {
+                caller.remove(&name);
+                last = Some(name);
+            }
+            if let Some(name) = &last {
+                caller.append(name.clone(), value);
+            }
+        }
+        Ok(caller)
     }
 
     fn ready(
@@ -176,9 +213,10 @@ impl Wire {
         body: Option<Bytes>,
         probe: Probe,
         fresh_connection: bool,
-        token: Option<u64>,
+        identity: Identity,
     ) -> Ready {
-        Ready { request: WireRequest { method, url: self.url.clone(), headers, body, probe, fresh_connection }, token }
+        let request = WireRequest { method, url: self.url.clone(), headers, body, probe, fresh_connection };
+        Ready { request, token: identity.token, identity }
     }
 
     /// Sends it, and follows redirects that preserve the request within the origin. Each hop that answers with one has refused to

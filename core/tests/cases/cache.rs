@@ -1,7 +1,7 @@
 //! Results that are kept as long as the server allows it, where the host asks for it.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use oncewire::transport::scripted::{Reply, Scripted, Server};
 use oncewire::{EventName, Execution, Kind};
@@ -136,6 +136,86 @@ async fn what_is_private_is_for_the_login_that_asked() {
         client.read_resource("mem://a").await.unwrap();
         assert_eq!(exchange.ledger().count("resources/read"), reads, "{scope}: another token");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_private_is_for_whoever_the_headers_of_that_request_named() {
+    for (scope, reads) in [("public", 1), ("private", 2)] {
+        let exchange = keepable(&Server::modern(), scope, &Gate::new());
+        let user = Arc::new(Mutex::new("anna"));
+        let asked = Arc::new(AtomicUsize::new(0));
+        let client = either_era(&exchange)
+            .cache(true)
+            .header("x-team", "blue")
+            .header_provider({
+                let (user, asked) = (Arc::clone(&user), Arc::clone(&asked));
+                move || {
+                    let user = user.lock().unwrap().to_owned();
+                    let number = asked.fetch_add(1, Ordering::Relaxed);
+                    let headers = vec![("x-user".to_owned(), user), ("traceparent".to_owned(), number.to_string())];
+                    async move { Ok(headers) }
+                }
+            })
+            .connect()
+            .await
+            .unwrap();
+        let reads_as = async |name| {
+            *user.lock().unwrap() = name;
+            client.read_resource("mem://a").await.unwrap();
+            exchange.ledger().count("resources/read")
+        };
+        assert_eq!(reads_as("anna").await, 1, "{scope}");
+        assert_eq!(asked.load(Ordering::Relaxed), exchange.ledger().len(), "nothing is kept that it hangs on");
+        assert_eq!(reads_as("anna").await, 1, "{scope}: the same person");
+        assert_eq!(reads_as("bert").await, reads, "{scope}: another person");
+        assert_eq!(reads_as("bert").await, reads, "{scope}");
+        assert_eq!(reads_as("anna").await, reads, "{scope}: what was hers is hers still");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_person_who_changes_while_it_is_asked_gets_what_the_answer_was_asked_with() {
+    let (server, gate, changed) = (Server::modern(), Gate::new(), Gate::new());
+    let user = Arc::new(Mutex::new("anna"));
+    let exchange = server.scripted({
+        let (gate, changed) = (gate.clone(), changed.clone());
+        move |arrival, server| {
+            let (gate, changed) = (gate.clone(), changed.clone());
+            async move {
+                if arrival.method() != "resources/read" {
+                    return server.answer(&arrival).await;
+                }
+                changed.open();
+                gate.pass().await;
+                let mut result = server.execute(&arrival);
+                result["ttlMs"] = json!(60_000);
+                result["cacheScope"] = json!("private");
+                Ok(arrival.result(&result))
+            }
+        }
+    });
+    let client = either_era(&exchange)
+        .cache(true)
+        .header_provider({
+            let user = Arc::clone(&user);
+            move || {
+                let headers = vec![("x-user".to_owned(), user.lock().unwrap().to_owned())];
+                async move { Ok(headers) }
+            }
+        })
+        .connect()
+        .await
+        .unwrap();
+    let reading = tokio::spawn({
+        let client = client.clone();
+        async move { client.read_resource("mem://a").await }
+    });
+    changed.pass().await;
+    *user.lock().unwrap() = "bert";
+    gate.open();
+    reading.await.unwrap().unwrap();
+    client.read_resource("mem://a").await.unwrap();
+    assert_eq!(exchange.ledger().count("resources/read"), 2, "it was asked for by another one");
 }
 
 #[tokio::test(start_paused = true)]
