@@ -14,8 +14,8 @@ use serde_json::value::RawValue;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::classify::{AnswerId, BodyEnd, is_success};
-use super::exchange::{WireFailure, WireResponse};
-use super::headers::is_event_stream;
+use super::exchange::{Cause, WireFailure, WireResponse};
+use super::headers::{is_event_stream, unread_coding};
 use super::limits::{Uncollected, collect, excerpt};
 use crate::background::Background;
 use crate::rpc::id::{Id, IdSource};
@@ -123,10 +123,19 @@ impl AnswerReader<'_> {
     /// Reads the body of the answer to the POST, or of a GET that resumes it.
     pub(crate) async fn read(&self, response: WireResponse, position: &mut Position) -> Answer {
         self.activity.touch();
-        if is_success(response.status) && is_event_stream(&response.headers) {
+        let coding = unread_coding(&response.headers);
+        let answer = if is_success(response.status) && is_event_stream(&response.headers) {
             self.read_stream(response.body, position).await
         } else {
             self.read_body(response.status, response.body).await
+        };
+        match (answer, coding) {
+            // What is no message was not read. One that is was never coded, whatever the header says.
+            (Answer::Missing { .. }, Some(coding)) => {
+                let source = format!("its content coding {coding:?} is not known");
+                Answer::Stopped { failure: Some(WireFailure { cause: Cause::Other, source: Some(source.into()) }) }
+            }
+            (answer, _) => answer,
         }
     }
 

@@ -8,8 +8,8 @@ use std::hash::{BuildHasher, Hash, Hasher, RandomState};
 use std::time::{Duration, SystemTime};
 
 use http::header::{
-    ACCEPT, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, EXPECT, LOCATION, RETRY_AFTER, TE, TRAILER, TRANSFER_ENCODING,
-    UPGRADE, WWW_AUTHENTICATE,
+    ACCEPT, CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, EXPECT, LOCATION, RETRY_AFTER, TE, TRAILER,
+    TRANSFER_ENCODING, UPGRADE, WWW_AUTHENTICATE,
 };
 use http::{HeaderMap, HeaderName, HeaderValue};
 
@@ -91,6 +91,24 @@ pub(crate) fn location(headers: &HeaderMap) -> Option<&str> {
 pub(crate) fn is_event_stream(headers: &HeaderMap) -> bool {
     let Some(Ok(value)) = headers.get(CONTENT_TYPE).map(HeaderValue::to_str) else { return false };
     value.split(';').next().is_some_and(|essence| essence.trim().eq_ignore_ascii_case("text/event-stream"))
+}
+
+/// The codings that the body went through, in the order in which they were applied (RFC 9110, section 8.4), in small letters.
+/// `identity` is none.
+pub(crate) fn codings(headers: &HeaderMap) -> impl Iterator<Item = String> {
+    headers
+        .get_all(CONTENT_ENCODING)
+        .into_iter()
+        .flat_map(|value| value.as_bytes().split(|byte| *byte == b','))
+        .map(|name| super::limits::excerpt(name.trim_ascii()).to_ascii_lowercase())
+        .filter(|name| !name.is_empty() && name != "identity")
+}
+
+/// The codings that nothing below has undone, because one of them is not known. A body that is no message is then one that was not
+/// read. Names come from the server, so what is told of them is short.
+pub(crate) fn unread_coding(headers: &HeaderMap) -> Option<String> {
+    let names: Vec<_> = codings(headers).collect();
+    (!names.is_empty()).then(|| names.join(", ").chars().take(40).collect())
 }
 
 /// What every request of a client carries: the caller's headers, the token, the session and its version.

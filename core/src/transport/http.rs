@@ -24,6 +24,7 @@ use super::tls::{self, TlsOptions};
 use crate::config::OptionError;
 
 mod cause;
+mod coding;
 
 /// How a connection proves that the other side is alive: TCP keep-alive.
 #[derive(Clone, Copy, Debug)]
@@ -230,11 +231,12 @@ impl Exchange for HttpExchange {
             let _ = probe.take();
         }
         match outgoing.send().await {
-            Ok(mut response) => Ok(WireResponse {
-                status: response.status(),
-                headers: std::mem::take(response.headers_mut()),
-                body: until_broken(response.bytes_stream()),
-            }),
+            Ok(mut response) => {
+                let status = response.status();
+                let mut headers = std::mem::take(response.headers_mut());
+                let body = coding::decoded(&mut headers, until_broken(response.bytes_stream()));
+                Ok(WireResponse { status, headers, body })
+            }
             Err(error) => {
                 if !tells && cause::proves_unsent(&error) {
                     probe.reset();

@@ -106,6 +106,9 @@ pub enum Action {
     GoAway(GoAway),
 
     // How bytes go out from here on.
+    /// The body goes out in these content codings, the first one applied first, each write flushed. Those that the server does not know
+    /// are named in the head and not applied.
+    Encode(Vec<String>),
     /// Every write in pieces of this size, head and framing included.
     Pieces(usize),
     /// The body in two writes, split at this byte.

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::action::{BodyFraming, Event, Half, Respond};
 use super::catalog;
+use super::coding::Encoded;
 use super::era::Lifecycle;
 use super::modern;
 use super::placeholder::{self, Lookup};
@@ -68,6 +69,7 @@ pub(crate) struct Exchange<'a, W> {
     pub(super) split_at: Option<usize>,
     pub(super) cut_after: Option<(usize, Cut)>,
     sent: usize,
+    encoded: Encoded,
 }
 
 impl<W> Lookup for Exchange<'_, W> {
@@ -117,6 +119,7 @@ pub(crate) async fn serve<W: Wire>(state: &Arc<State>, connection: u64, request:
         split_at: None,
         cut_after: None,
         sent: 0,
+        encoded: Encoded::default(),
     };
     let outcome = exchange.run().await;
     let until_close = exchange.framing == Framing::UntilClose && !W::SHARED;
@@ -356,6 +359,14 @@ impl<W: Wire> Exchange<'_, W> {
                 _ => {}
             }
         }
+        let framing = match (self.encoded.header(), framing) {
+            (None, framing) => framing,
+            (Some(header), framing) => {
+                headers.push(("Content-Encoding".to_owned(), header));
+                // What the length will be is not known yet.
+                if framing == Framing::None { framing } else { Framing::Chunked }
+            }
+        };
         self.begun = true;
         self.framing = framing;
         self.state.status(self.seq, status);
@@ -371,7 +382,16 @@ impl<W: Wire> Exchange<'_, W> {
         self.begin(200, headers.into(), Framing::Chunked).await
     }
 
+    pub(super) fn encode(&mut self, codings: &[String]) {
+        self.encoded = Encoded::new(codings);
+    }
+
     pub(super) async fn body(&mut self, bytes: &[u8]) -> Step {
+        let bytes = &self.encoded.part(bytes)?;
+        self.write(bytes).await
+    }
+
+    async fn write(&mut self, bytes: &[u8]) -> Step {
         let start = self.sent;
         let end = start + bytes.len();
         self.sent = end;
@@ -394,6 +414,10 @@ impl<W: Wire> Exchange<'_, W> {
     }
 
     pub(super) async fn end(&mut self) -> Step {
+        let rest = self.encoded.rest()?;
+        if !rest.is_empty() && self.framing != Framing::None {
+            self.write(&rest).await?;
+        }
         self.ended = true;
         self.at_work = None;
         self.wire.end().await?;

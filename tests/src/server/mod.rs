@@ -6,6 +6,7 @@
 mod action;
 mod admission;
 mod catalog;
+mod coding;
 mod connection;
 mod era;
 mod exchange;

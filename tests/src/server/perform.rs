@@ -114,6 +114,7 @@ impl<W: Wire> Exchange<'_, W> {
                 return Err(Stop::Reset);
             }
             Action::GoAway(how) => return Ok(self.wire.go_away(how.last, how.error).await?),
+            Action::Encode(codings) => self.encode(codings),
             Action::Pieces(size) => self.wire.pieces(*size),
             Action::SplitBodyAt(at) => self.split_at = Some(*at),
             Action::SplitSweep => self.split_at = Some(self.nth),
