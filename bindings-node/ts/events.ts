@@ -19,6 +19,7 @@ export type EventName =
   | "listener_off"
   | "restore_failed"
   | "tool_dropped"
+  | "message_dropped"
   | "call_finished"
   | "closed";
 

@@ -49,6 +49,8 @@ pub enum EventName {
     RestoreFailed,
     /// A tool was left out of `list_tools`: its schema asks for headers in a way that cannot be followed.
     ToolDropped,
+    /// A message of the server could not be handed on: it cannot be read. `reason` says more, and nothing of what was in it.
+    MessageDropped,
     /// A call is over; `execution` is its verdict, cancelled calls included.
     CallFinished,
     /// The client is closed; the last event.
@@ -74,6 +76,7 @@ impl EventName {
             Self::ListenerOff => "listener_off",
             Self::RestoreFailed => "restore_failed",
             Self::ToolDropped => "tool_dropped",
+            Self::MessageDropped => "message_dropped",
             Self::CallFinished => "call_finished",
             Self::Closed => "closed",
         }
@@ -324,6 +327,7 @@ fn trace(event: &Event) {
         | EventName::RecoveryFailed
         | EventName::RestoreFailed
         | EventName::ToolDropped
+        | EventName::MessageDropped
         | EventName::AttemptFailed => {
             at!(tracing::Level::WARN);
         }

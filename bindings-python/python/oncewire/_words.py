@@ -49,6 +49,7 @@ EventName = Literal[
     "listener_off",
     "restore_failed",
     "tool_dropped",
+    "message_dropped",
     "call_finished",
     "closed",
 ]

@@ -21,6 +21,7 @@ public struct EventName: Word {
     public static let listenerOff = EventName(rawValue: "listener_off")
     public static let restoreFailed = EventName(rawValue: "restore_failed")
     public static let toolDropped = EventName(rawValue: "tool_dropped")
+    public static let messageDropped = EventName(rawValue: "message_dropped")
     public static let callFinished = EventName(rawValue: "call_finished")
     public static let closed = EventName(rawValue: "closed")
 }

@@ -3,15 +3,17 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::FutureExt;
 use http::{HeaderMap, StatusCode};
 
 use super::record::CallRecord;
+use crate::event::{Event, EventName};
 use crate::outcome::Kind;
-use crate::rpc::message::{Message, request_bytes};
+use crate::rpc::message::{Message, ParseError, request_bytes};
 use crate::rpc::params::Params;
 use crate::rpc::router::{Origin, Router};
 use crate::session::Session;
-use crate::transport::answer::{Activity, Answer, AnswerReader, Limits, Position};
+use crate::transport::answer::{Activity, Answer, AnswerReader, Limits, Position, Waiting};
 use crate::transport::classify::End;
 use crate::transport::exchange::{WireFailure, WireResponse};
 use crate::transport::probe::Probe;
@@ -61,7 +63,7 @@ impl<'a> Request<'a> {
 pub(crate) struct Patience {
     /// Always.
     pub(crate) idle: Option<Duration>,
-    /// Once the session is declared gone, and on a resumed stream.
+    /// Once the session is declared gone, on a resumed stream, and behind what may have been the answer but cannot be read.
     pub(crate) orphan: Option<Duration>,
 }
 
@@ -136,14 +138,14 @@ impl<'a> Attempt<'a> {
         if let Some(call) = self.call {
             call.goes_out_as(ready.identity);
         }
-        let activity = Arc::new(Activity::start());
+        let (activity, waiting) = (Arc::new(Activity::start()), Waiting::default());
         let response = tokio::select! {
             biased;
             response = self.wire.send(ready) => match response {
                 Ok(response) => response,
                 Err(failure) => return (Ended::NoHead(failure), token),
             },
-            () = self.silence(&activity, false) => return (Ended::Silent { head_arrived: false }, token),
+            () = self.silence(&activity, false, &waiting) => return (Ended::Silent { head_arrived: false }, token),
         };
         (self.read(response, position, &activity, false).await, token)
     }
@@ -170,23 +172,37 @@ impl<'a> Attempt<'a> {
             }
             self.router.route(message, origin);
         };
+        let unreadable = |error: ParseError| {
+            let dropped = Event { request_id: Some(self.id), ..Event::new(EventName::MessageDropped) };
+            self.wire.events.emit(dropped.because(format!("a message of the server could not be read: {error}")));
+        };
+        let waiting = Waiting::default();
         let reader = AnswerReader {
             our_id: self.id,
             ids: &self.wire.ids,
             background: &self.wire.background,
             limits: self.limits,
             activity: Arc::clone(activity),
+            waiting: &waiting,
             other: &other,
+            unreadable: &unreadable,
         };
+        let reading = reader.read(response, position);
+        tokio::pin!(reading);
         tokio::select! {
             biased;
-            answer = reader.read(response, position) => Ended::Head { status, headers, answer },
-            () = self.silence(activity, resumed) => Ended::Silent { head_arrived: true },
+            answer = &mut reading => return Ended::Head { status, headers, answer },
+            () = self.silence(activity, resumed, &waiting) => waiting.over.cancel(),
+        }
+        match reading.now_or_never() {
+            // The whole answer is here, though what should have come behind it is not.
+            Some(answer @ (Answer::Result(_) | Answer::Error { .. })) => Ended::Head { status, headers, answer },
+            _ => Ended::Silent { head_arrived: true },
         }
     }
 
     /// Completes when nothing arrived for longer than is borne.
-    pub(crate) async fn silence(&self, activity: &Activity, resumed: bool) {
+    pub(crate) async fn silence(&self, activity: &Activity, resumed: bool, waiting: &Waiting) {
         let idle = async {
             match self.patience.idle {
                 Some(limit) => loop {
@@ -206,8 +222,11 @@ impl<'a> Attempt<'a> {
                 return std::future::pending().await;
             };
             if !resumed {
-                session.gone().cancelled().await;
-                // The silence counts from the moment that the loss was declared.
+                tokio::select! {
+                    () = session.gone().cancelled() => {}
+                    () = waiting.in_doubt.cancelled() => {}
+                }
+                // The silence counts from the moment that there was a reason to doubt the answer.
                 activity.touch();
             }
             activity.silent_for(limit).await;

@@ -123,6 +123,25 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Vec<Message>, ParseError> {
     }
 }
 
+/// As [`parse`]; bytes that are not UTF-8 are read as U+FFFD, so that they cost no more than themselves.
+pub(crate) fn parse_lossily(bytes: &[u8]) -> Result<Vec<Message>, ParseError> {
+    match parse(bytes) {
+        Err(_) if std::str::from_utf8(bytes).is_err() => parse(String::from_utf8_lossy(bytes).as_bytes()),
+        parsed => parsed,
+    }
+}
+
+/// Does this text, which is no JSON, have a member `id` with this id, as far as can be told?
+pub(crate) fn names_id(text: &str, id: u64) -> bool {
+    let id = id.to_string();
+    text.split("\"id\"").skip(1).any(|rest| {
+        let Some(value) = rest.trim_start().strip_prefix(':') else { return false };
+        let value = value.trim_start();
+        let value = value.strip_prefix('"').unwrap_or(value);
+        value.strip_prefix(&*id).is_some_and(|rest| !rest.starts_with(|next: char| next.is_ascii_digit()))
+    })
+}
+
 fn element(raw: &RawValue) -> Option<Message> {
     if !raw.get().starts_with('{') {
         return None;

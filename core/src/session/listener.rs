@@ -158,6 +158,8 @@ impl Listener {
         loop {
             let event = match events.next().await {
                 Item::Event(event) => event,
+                // Half an event, as it may be: if it has an id, it comes again.
+                Item::Unfinished(_) => continue,
                 Item::Ended | Item::Broken(_) | Item::TooLarge => return,
             };
             if let Some(id) = event.id {

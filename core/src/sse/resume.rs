@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use crate::call::attempt::{Attempt, Ended};
-use crate::transport::answer::{Activity, Position};
+use crate::transport::answer::{Activity, Position, Waiting};
 use crate::transport::classify::{self, ResumeConclusion};
 use crate::transport::headers;
 
@@ -28,11 +28,11 @@ pub(crate) async fn resume(attempt: &Attempt<'_>, position: &mut Position, opene
         Ok(ready) => ready,
         Err(unready) => return Resumed::Refused(unready.to_string()),
     };
-    let activity = Arc::new(Activity::start());
+    let (activity, waiting) = (Arc::new(Activity::start()), Waiting::default());
     let response = tokio::select! {
         biased;
         response = attempt.wire.send(ready) => response,
-        () = attempt.silence(&activity, true) => return Resumed::Empty,
+        () = attempt.silence(&activity, true, &waiting) => return Resumed::Empty,
     };
     let head = match &response {
         Ok(response) => Ok((response.status, &response.headers)),

@@ -1,14 +1,25 @@
 //! Server-sent events over a body, each bounded in size.
 //!
-//! The framing is sse-stream's (the "event stream interpretation" of the HTML standard). Two things are added: a limit on the
-//! bytes that one event may take before its blank line, counted on the wire so that nothing past it is ever held, and the
-//! letting go of the body, and so of its connection, the moment that reading is over.
+//! The framing is sse-stream's (the "event stream interpretation" of the HTML standard). Four things are added:
 //!
-//! Blocks without data are delivered too: an id alone moves the point to resume from, a `retry` alone changes the wait. The
-//! last event is delivered only if its blank line came.
+//! - Bytes that are not UTF-8 become U+FFFD, as the standard has it ("UTF-8 decode"): one bad byte in a log costs no answer.
+//! - A limit on the bytes that one event may take before its blank line, counted as they are held, so that nothing past it ever is.
+//! - The letting go of the body, and so of its connection, the moment that reading is over.
+//! - What was begun and has no blank line when reading ends is given as [`Item::Unfinished`].
+//!
+//! Blocks without data are delivered too: an id alone moves the point to resume from, a `retry` alone changes the wait.
+//!
+//! Why the last one. The standard has an event without its blank line dropped ("once the end of the file is reached, any pending data must
+//! be discarded"), and the official clients do so: that of TypeScript by eventsource-parser, that of Python by httpx-sse. Both leave their
+//! caller without the answer, and neither sends a call again. This client may: for a call that can be repeated it would run a second time what
+//! has been answered already. The standard drops such an event since it may be half of one. Of JSON that cannot go unnoticed: an object without
+//! its last brace is none. So what is unfinished is no event, moves no position and is routed nowhere; but if it holds the whole answer to
+//! the request, that is the answer.
 
 use std::fmt;
 use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -17,6 +28,7 @@ use futures_util::stream::BoxStream;
 use futures_util::{Stream, StreamExt};
 use sse_stream::SseByteStream;
 
+use super::lossy::Lossy;
 use crate::transport::exchange::{Cause, WireFailure};
 
 /// One block of the stream.
@@ -37,27 +49,53 @@ pub(crate) struct Event {
 pub(crate) enum Item {
     /// An event.
     Event(Event),
-    /// The body ended in an orderly way; half an event before that end is dropped.
+    /// The data of what was begun and not ended when reading was over: the end, a break or [`EventStream::give_up`] follows. It may be
+    /// half of an event.
+    Unfinished(String),
+    /// The body ended in an orderly way.
     Ended,
-    /// The body broke, or what came is no event stream (a value that is not UTF-8).
+    /// The body broke.
     Broken(WireFailure),
     /// An event went past the limit.
     TooLarge,
 }
 
-/// A stream of events. After any [`Item`] but an event the body is dropped, and only [`Item::Ended`] follows.
-pub(crate) struct EventStream(Option<SseByteStream<Limited>>);
+/// A stream of events. Once it is over the body is dropped, and only [`Item::Ended`] follows.
+pub(crate) struct EventStream {
+    events: Option<SseByteStream<Limited>>,
+    end: Arc<End>,
+}
+
+/// How the reading of a body stands; shared with the body.
+#[derive(Debug, Default)]
+struct End {
+    /// Nothing more is read of the body.
+    given_up: AtomicBool,
+    /// The parser was made to give what it had.
+    flushed: AtomicBool,
+}
 
 impl EventStream {
     /// The events in this body, each of at most `max_event` bytes.
     pub(crate) fn new(body: BoxStream<'static, Result<Bytes, WireFailure>>, max_event: usize) -> Self {
-        Self(Some(SseByteStream::new(Limited { body, gauge: Gauge::new(max_event), passed: false })))
+        let end = Arc::new(End::default());
+        let limited =
+            Limited { body, lossy: Lossy::default(), gauge: Gauge::new(max_event), stop: None, end: Arc::clone(&end) };
+        Self { events: Some(SseByteStream::new(limited)), end }
+    }
+
+    /// Nobody waits for more: what is unfinished comes next, if there is anything, and then the end.
+    pub(crate) fn give_up(&self) {
+        self.end.given_up.store(true, Ordering::Relaxed);
     }
 
     /// The next item. Cancel-safe: what was read of an event stays in `self`.
     pub(crate) async fn next(&mut self) -> Item {
-        let Some(stream) = &mut self.0 else { return Item::Ended };
+        let Some(stream) = &mut self.events else { return Item::Ended };
         let item = match stream.next().await {
+            Some(Ok(event)) if self.end.flushed.load(Ordering::Relaxed) => {
+                return Item::Unfinished(event.data.unwrap_or_default());
+            }
             Some(Ok(event)) => {
                 return Item::Event(Event {
                     name: event.event,
@@ -76,14 +114,14 @@ impl EventStream {
                 error => Item::Broken(WireFailure { cause: Cause::Other, source: Some(Box::new(error)) }),
             },
         };
-        self.0 = None;
+        self.events = None;
         item
     }
 }
 
 impl fmt::Debug for EventStream {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("EventStream").field("open", &self.0.is_some()).finish()
+        formatter.debug_struct("EventStream").field("open", &self.events.is_some()).finish()
     }
 }
 
@@ -105,32 +143,53 @@ impl fmt::Display for Stop {
 
 impl std::error::Error for Stop {}
 
-/// The body, up to the first event that is too large: the events before it in the same chunk still pass.
+/// Ends whatever line and block was begun. If the last byte was a carriage return the first of these belongs to it.
+const FLUSH: Bytes = Bytes::from_static(b"\n\n\n");
+
+/// The body, up to the first event that is too large: the events before it in the same chunk still pass. However else it stops, the parser
+/// is flushed first.
 struct Limited {
     body: BoxStream<'static, Result<Bytes, WireFailure>>,
+    lossy: Lossy,
     gauge: Gauge,
-    passed: bool,
+    /// Nothing more is read; this is given next.
+    stop: Option<Option<Stop>>,
+    end: Arc<End>,
+}
+
+impl Limited {
+    /// Flushes the parser; then it is over.
+    fn flush(&mut self, stop: Option<Stop>) -> Bytes {
+        self.stop = Some(stop);
+        self.end.flushed.store(true, Ordering::Relaxed);
+        FLUSH
+    }
 }
 
 impl Stream for Limited {
     type Item = Result<Bytes, Stop>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        if self.passed {
-            return Poll::Ready(Some(Err(Stop::TooLarge)));
+        if let Some(stop) = &mut self.stop {
+            return Poll::Ready(stop.take().map(Err));
         }
-        let item = std::task::ready!(self.body.poll_next_unpin(context));
-        Poll::Ready(item.map(|chunk| {
-            let mut chunk = chunk.map_err(Stop::Broken)?;
-            if let Err(whole) = self.gauge.pass(&chunk) {
-                self.passed = true;
-                if whole == 0 {
-                    return Err(Stop::TooLarge);
-                }
-                chunk.truncate(whole);
+        if self.end.given_up.load(Ordering::Relaxed) {
+            return Poll::Ready(Some(Ok(self.flush(None))));
+        }
+        let mut chunk = match std::task::ready!(self.body.poll_next_unpin(context)) {
+            Some(Ok(chunk)) => self.lossy.pass(chunk),
+            Some(Err(failure)) => return Poll::Ready(Some(Ok(self.flush(Some(Stop::Broken(failure)))))),
+            None => return Poll::Ready(Some(Ok(self.flush(None)))),
+        };
+        if let Err(whole) = self.gauge.pass(&chunk) {
+            if whole == 0 {
+                self.stop = Some(None);
+                return Poll::Ready(Some(Err(Stop::TooLarge)));
             }
-            Ok(chunk)
-        }))
+            self.stop = Some(Some(Stop::TooLarge));
+            chunk.truncate(whole);
+        }
+        Poll::Ready(Some(Ok(chunk)))
     }
 }
 

@@ -12,6 +12,7 @@ use futures_util::{FutureExt, StreamExt};
 use http::StatusCode;
 use serde_json::value::RawValue;
 use tokio::time::{Instant, sleep_until, timeout};
+use tokio_util::sync::CancellationToken;
 
 use super::classify::{AnswerId, BodyEnd, is_success};
 use super::exchange::{Cause, WireFailure, WireResponse};
@@ -19,7 +20,7 @@ use super::headers::{is_event_stream, unread_coding};
 use super::limits::{Uncollected, collect, excerpt};
 use crate::background::Background;
 use crate::rpc::id::{Id, IdSource};
-use crate::rpc::message::{ErrorObject, Message, parse};
+use crate::rpc::message::{ErrorObject, Message, ParseError, names_id, parse, parse_lossily};
 use crate::sse::stream::{EventStream, Item};
 
 /// How long the body of a refusal may take: its head has said almost everything.
@@ -108,6 +109,15 @@ impl Answer {
     }
 }
 
+/// What the one who waits for an answer and the one who reads it tell each other.
+#[derive(Debug, Default)]
+pub(crate) struct Waiting {
+    /// Something came that may have been the answer, and cannot be read: there may be no other.
+    pub(crate) in_doubt: CancellationToken,
+    /// Nobody waits any longer: what was read so far has to do.
+    pub(crate) over: CancellationToken,
+}
+
 /// Reads the answer to one request.
 pub(crate) struct AnswerReader<'a> {
     pub(crate) our_id: u64,
@@ -115,8 +125,11 @@ pub(crate) struct AnswerReader<'a> {
     pub(crate) background: &'a Background,
     pub(crate) limits: Limits,
     pub(crate) activity: Arc<Activity>,
+    pub(crate) waiting: &'a Waiting,
     /// Takes every message that is not the answer.
     pub(crate) other: &'a (dyn Fn(Message) + Send + Sync),
+    /// Told of what looks like a message and cannot be read.
+    pub(crate) unreadable: &'a (dyn Fn(ParseError) + Send + Sync),
 }
 
 impl AnswerReader<'_> {
@@ -150,14 +163,12 @@ impl AnswerReader<'_> {
             }
         };
         match collected {
-            Ok(bytes) => {
-                // The content type does not matter: servers in the field leave it out.
-                match parse(&bytes) {
-                    // Messages to somebody else are not repeated in an error of this call.
-                    Ok(messages) => self.pick(messages).unwrap_or(Answer::Missing { excerpt: String::new() }),
-                    Err(_) => Answer::Missing { excerpt: excerpt(&bytes) },
-                }
-            }
+            // The content type does not matter: servers in the field leave it out.
+            Ok(bytes) => match parse_lossily(&bytes) {
+                // Messages to somebody else are not repeated in an error of this call.
+                Ok(messages) => self.pick(messages).unwrap_or(Answer::Missing { excerpt: String::new() }),
+                Err(_) => Answer::Missing { excerpt: excerpt(&bytes) },
+            },
             Err(Uncollected::TooLarge) => Answer::TooLarge,
             Err(Uncollected::Broken(failure)) => Answer::Stopped { failure: Some(failure) },
         }
@@ -166,7 +177,15 @@ impl AnswerReader<'_> {
     async fn read_stream(&self, body: Body, position: &mut Position) -> Answer {
         let mut events = EventStream::new(self.watched(body), self.limits.of_event());
         loop {
-            match events.next().await {
+            let item = tokio::select! {
+                biased;
+                item = events.next() => item,
+                () = self.waiting.over.cancelled() => {
+                    events.give_up();
+                    continue;
+                }
+            };
+            match item {
                 Item::Event(event) => {
                     if let Some(id) = event.id {
                         // An empty id takes the position back (HTML, server-sent events, "id").
@@ -178,21 +197,15 @@ impl AnswerReader<'_> {
                     if event.retry.is_some() {
                         position.retry = event.retry;
                     }
-                    if event.name.as_deref().is_some_and(|name| name != "message") {
-                        continue;
-                    }
                     let Some(data) = event.data.filter(|data| !data.is_empty()) else { continue };
-                    match parse(data.as_bytes()) {
-                        Ok(messages) => {
-                            if let Some(answer) = self.pick(messages) {
-                                self.let_end(events);
-                                return answer;
-                            }
-                        }
-                        // A heartbeat of the server's own: no message begins like that.
-                        Err(_) if !data.trim_start().starts_with(['{', '[']) => {}
-                        // It may have been the answer: waiting for another one could be for ever.
-                        Err(_) => return Answer::Missing { excerpt: String::new() },
+                    if let Some(answer) = self.read_event(event.name.as_deref(), &data) {
+                        self.let_end(events);
+                        return answer;
+                    }
+                }
+                Item::Unfinished(data) => {
+                    if let Some(answer) = self.whole_answer(&data) {
+                        return answer;
                     }
                 }
                 Item::Ended => return Answer::Stopped { failure: None },
@@ -220,6 +233,47 @@ impl AnswerReader<'_> {
                 () = closing.cancelled() => {}
             }
         }));
+    }
+
+    /// The answer, if it is in this event.
+    fn read_event(&self, name: Option<&str>, data: &str) -> Option<Answer> {
+        // What has a name of its own is no message of MCP, unless it plainly is one: a server may name its events as it likes.
+        let is_message = name.is_none_or(|name| name.is_empty() || name == "message");
+        match parse(data.as_bytes()) {
+            Ok(messages) if is_message => self.pick(messages),
+            Ok(messages) => {
+                let bears_no_id = |message: &Message| matches!(message, Message::Error { id: None, .. });
+                self.pick(messages.into_iter().filter(|message| !bears_no_id(message)).collect())
+            }
+            Err(error) if is_message => self.unreadable(data, error),
+            Err(_) => None,
+        }
+    }
+
+    /// What cannot be read costs the answer only if it was the answer.
+    fn unreadable(&self, data: &str, error: ParseError) -> Option<Answer> {
+        if !data.trim_start().starts_with(['{', '[']) {
+            // A heartbeat of the server's own: no message begins like that.
+            return None;
+        }
+        if names_id(data, self.our_id) {
+            return Some(Answer::Missing { excerpt: String::new() });
+        }
+        (self.unreadable)(error);
+        // JSON that is whole, or that names a method, is no answer. Of anything else that cannot be told.
+        if matches!(error, ParseError::NotJson { .. } | ParseError::Incomplete) && !data.contains("\"method\"") {
+            self.waiting.in_doubt.cancel();
+        }
+        None
+    }
+
+    /// The answer, if this is all of it; of what else it may hold nothing counts.
+    fn whole_answer(&self, data: &str) -> Option<Answer> {
+        let is_ours = |message: &Message| match message {
+            Message::Result { id, .. } | Message::Error { id: Some(id), .. } => id.as_ours() == Some(self.our_id),
+            _ => false,
+        };
+        self.pick(parse(data.as_bytes()).ok()?.into_iter().filter(is_ours).collect())
     }
 
     /// Hands on what is not the answer, in order, and returns the answer if it is among the messages.

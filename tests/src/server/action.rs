@@ -68,6 +68,8 @@ pub enum Action {
     Head(HeadSpec),
     /// Body text.
     Send(String),
+    /// As `send`, each character as the one byte that it is in Latin-1: for what is no UTF-8.
+    SendLatin1(String),
     /// Bytes below the framing of HTTP.
     Raw(String),
     /// An SSE comment. This and the other SSE acts begin the response if nothing did.

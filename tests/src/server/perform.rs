@@ -68,6 +68,10 @@ impl<W: Wire> Exchange<'_, W> {
                 let text = self.text(text);
                 return self.body(text.as_bytes()).await;
             }
+            Action::SendLatin1(text) => {
+                let bytes: Vec<u8> = self.text(text).chars().filter_map(|char| u8::try_from(char).ok()).collect();
+                return self.body(&bytes).await;
+            }
             Action::Raw(text) => {
                 let text = self.text(text);
                 return Ok(self.wire.raw(text.as_bytes()).await?);

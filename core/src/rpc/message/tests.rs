@@ -156,3 +156,13 @@ proptest! {
         prop_assert_eq!(parse(&whole[..cut]).unwrap_err(), ParseError::Incomplete);
     }
 }
+
+#[test]
+fn the_id_of_what_is_no_json_is_found_where_a_member_would_be() {
+    for text in ["{\"id\":5,\"result\":", "{\"id\" : \"5\"", "[{\"id\":7},{\"id\": 5"] {
+        assert!(names_id(text, 5), "{text}");
+    }
+    for text in ["{\"id\":55", "{\"id\"", "{\"id\":\"a5", "{\"text\":\"\\\"id\\\":5", "{\"aid\":5", "{}"] {
+        assert!(!names_id(text, 5), "{text}");
+    }
+}

@@ -16,7 +16,7 @@ fn body<C: Into<Bytes>>(chunks: impl IntoIterator<Item = C>) -> BoxStream<'stati
     stream::iter(chunks).boxed()
 }
 
-/// All events, and how it ended.
+/// All events, and what comes behind them.
 fn read(stream: &mut EventStream) -> (Vec<Event>, Item) {
     let mut events = Vec::new();
     loop {
@@ -29,7 +29,7 @@ fn read(stream: &mut EventStream) -> (Vec<Event>, Item) {
 
 fn events(text: &[u8]) -> Vec<Event> {
     let (events, end) = read(&mut EventStream::new(body([text.to_vec()]), NO_LIMIT));
-    assert!(matches!(end, Item::Ended), "{end:?}");
+    assert!(matches!(end, Item::Ended | Item::Unfinished(_)), "{end:?}");
     events
 }
 
@@ -71,7 +71,7 @@ fn the_same_events_at_every_cut(line_end: &str) {
             let parts = [&text[..first], &text[first..second], &text[second..]].map(<[u8]>::to_vec);
             let (events, end) = read(&mut EventStream::new(body(parts), NO_LIMIT));
             assert_eq!(events, expected(), "cut at {first} and {second}");
-            assert!(matches!(end, Item::Ended));
+            assert!(matches!(end, Item::Unfinished(data) if data == "half"));
         }
     }
     let bytes: Vec<_> = text.iter().map(|byte| vec![*byte]).collect();
@@ -87,28 +87,82 @@ fn a_field_that_is_not_valid_is_ignored(text: &[u8], event: Event) {
 }
 
 #[test]
-fn half_an_event_is_not_delivered() {
-    assert_eq!(events(b"data: x\n"), []);
-    assert_eq!(events(b"data: x"), []);
-    assert_eq!(events(b"data: x\n\ndata: y\r"), [data("x")]);
+fn what_is_unfinished_is_no_event_and_comes_last() {
+    for (text, before, unfinished) in [
+        ("data: x\n", vec![], Some("x")),
+        ("data: x", vec![], Some("x")),
+        ("data: x\r", vec![], Some("x")),
+        ("data: x\n\ndata: y\ndata: z\r", vec![data("x")], Some("y\nz")),
+        ("id: 7\n", vec![], Some("")),
+        ("data: x\n\n: ping\n", vec![data("x")], None),
+        ("data: x\r\r", vec![data("x")], None),
+        ("data: x\r\n\r", vec![data("x")], None),
+    ] {
+        for cut in 0..text.len() {
+            let (start, rest) = text.split_at(cut);
+            let mut stream = EventStream::new(body([start.to_owned(), rest.to_owned()]), NO_LIMIT);
+            let (events, end) = read(&mut stream);
+            assert_eq!(events, before, "{text:?} cut at {cut}");
+            let Some(unfinished) = unfinished else {
+                assert!(matches!(end, Item::Ended), "{text:?}: {end:?}");
+                continue;
+            };
+            let Item::Unfinished(data) = end else { panic!("{text:?}: {end:?}") };
+            assert_eq!(data, unfinished, "{text:?} cut at {cut}");
+            assert!(matches!(stream.next().now_or_never(), Some(Item::Ended)));
+        }
+    }
+}
+
+#[test]
+fn who_gives_up_gets_what_is_unfinished() {
+    let waiting = stream::iter([Ok(Bytes::from_static(b"data: x\n\ndata: y\n"))]).chain(stream::pending()).boxed();
+    let mut stream = EventStream::new(waiting, NO_LIMIT);
+    assert!(matches!(stream.next().now_or_never(), Some(Item::Event(event)) if event == data("x")));
+    assert!(stream.next().now_or_never().is_none());
+    stream.give_up();
+    assert!(matches!(stream.next().now_or_never(), Some(Item::Unfinished(data)) if data == "y"));
+    assert!(matches!(stream.next().now_or_never(), Some(Item::Ended)));
 }
 
 #[test]
 fn what_breaks_the_body_is_passed_on_after_the_events_before_it() {
     let items = vec![Ok(Bytes::from_static(b"data: x\n\ndata: y\n")), Err(WireFailure::new(Cause::Reset))];
     let mut stream = EventStream::new(stream::iter(items).boxed(), NO_LIMIT);
-    let (events, end) = read(&mut stream);
+    let (events, unfinished) = read(&mut stream);
     assert_eq!(events, [data("x")]);
+    assert!(matches!(unfinished, Item::Unfinished(data) if data == "y"));
+    let end = stream.next().now_or_never().unwrap();
     assert!(matches!(end, Item::Broken(WireFailure { cause: Cause::Reset, .. })), "{end:?}");
     assert!(matches!(stream.next().now_or_never(), Some(Item::Ended)));
 }
 
 #[test]
-fn data_that_is_not_utf_8_breaks_the_stream() {
-    let (events, end) = read(&mut EventStream::new(body([&b"data: x\n\ndata: \xff\n\ndata: z\n\n"[..]]), NO_LIMIT));
-    assert_eq!(events, [data("x")]);
-    let Item::Broken(failure) = end else { panic!("{end:?}") };
-    assert!(failure.source.is_some());
+fn what_is_not_utf_8_is_replaced_wherever_it_is_cut() {
+    let text = b"event: caf\xe9\ndata: \xff\ndata: \xf0\x9f\xa6 \xf0\x9f\xa6\x80\nid: \xe2\x82\n\ndata: z\n\n";
+    let expected = [
+        Event {
+            name: Some("caf\u{fffd}".to_owned()),
+            id: Some("\u{fffd}".to_owned()),
+            ..data("\u{fffd}\n\u{fffd} 🦀")
+        },
+        data("z"),
+    ];
+    for cut in 0..text.len() {
+        let parts = [text[..cut].to_vec(), text[cut..].to_vec()];
+        let (events, end) = read(&mut EventStream::new(body(parts), NO_LIMIT));
+        assert_eq!(events, expected, "cut at {cut}");
+        assert!(matches!(end, Item::Ended), "{end:?}");
+    }
+}
+
+#[test]
+fn the_limit_counts_what_is_held() {
+    let held = "data: \u{fffd}\u{fffd}\n".len();
+    for (limit, passes) in [(held, true), (held - 1, false)] {
+        let (events, end) = read(&mut EventStream::new(body([&b"data: \xff\xff\n\n"[..]]), limit));
+        assert_eq!((events.len() == 1, matches!(end, Item::TooLarge)), (passes, !passes));
+    }
 }
 
 #[test_case("\n"; "LF")]
