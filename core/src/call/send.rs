@@ -16,7 +16,7 @@ use crate::outcome::Execution;
 use crate::policy::decide::{Decision, decide};
 use crate::rpc::params::{raw_number, raw_string};
 use crate::session::Session;
-use crate::sse::resume::{Resumed, resume};
+use crate::sse::resume::{Nothing, Resumed, resume};
 use crate::transport::answer::Position;
 use crate::transport::classify::{self, Class, Evidence};
 use crate::transport::probe::Probe;
@@ -117,16 +117,18 @@ impl Driver {
         self.record.resuming();
         let session = attempt.session.map(Arc::clone);
         let generation = session.as_ref().map(|session| session.generation);
+        let mut nothing = Nothing::default();
         loop {
             let facts = Facts {
                 class: Class::Resumable,
                 session: session.clone(),
                 token,
-                retry_after: position.retry,
+                // What was asked for in `retry:` holds for each resume, `Retry-After` for the next one.
+                retry_after: position.retry.max(nothing.retry_after),
                 verified: false,
             };
             let situation = self.situation(&facts, generation.unwrap_or_default());
-            let Decision::Resume { wait } = decide(&situation) else { return None };
+            let Decision::Resume { wait } = decide(&situation) else { return nothing.reason.map(Err) };
             let delay = self.delay(wait);
             let event = |name| Event {
                 request_id: Some(attempt.id),
@@ -143,7 +145,12 @@ impl Driver {
             match resumed {
                 Resumed::Read(ended) => return Some(Ok(ended)),
                 Resumed::Refused(reason) => return Some(Err(reason)),
-                Resumed::Empty => {}
+                Resumed::Empty(because) => nothing = because,
+            }
+            if let Some(refused) = nothing.refused_token
+                && let Err(error) = attempt.wire.tokens.refresh(refused).await
+            {
+                return Some(Err(error.to_string()));
             }
         }
     }

@@ -2,6 +2,7 @@
 //! be repeated. The bounds stand in `policy::decide`.
 
 use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 
 use crate::call::attempt::{Attempt, Ended};
 use crate::transport::answer::{Activity, Position, Waiting};
@@ -12,10 +13,21 @@ use crate::transport::headers;
 pub(crate) enum Resumed {
     /// The stream was open; this is how it ended. Whether a new event id came is in the position.
     Read(Ended),
-    /// No head came: counts as a resume without a new event.
-    Empty,
+    /// There was nothing to read: counts as a resume without a new event.
+    Empty(Nothing),
     /// Refused: the answer is lost. In words.
     Refused(String),
+}
+
+/// Why there was nothing to read.
+#[derive(Default)]
+pub(crate) struct Nothing {
+    /// What the server answered, in words; none if it did not.
+    pub(crate) reason: Option<String>,
+    /// How long it asks to wait.
+    pub(crate) retry_after: Option<Duration>,
+    /// The serial of the token that it refused.
+    pub(crate) refused_token: Option<u64>,
 }
 
 /// One resume of the stream that carries the answer to this attempt. `opened` is called when the stream is open again.
@@ -28,24 +40,33 @@ pub(crate) async fn resume(attempt: &Attempt<'_>, position: &mut Position, opene
         Ok(ready) => ready,
         Err(unready) => return Resumed::Refused(unready.to_string()),
     };
+    let token = ready.token;
     let (activity, waiting) = (Arc::new(Activity::start()), Waiting::default());
     let response = tokio::select! {
         biased;
         response = attempt.wire.send(ready) => response,
-        () = attempt.silence(&activity, true, &waiting) => return Resumed::Empty,
+        () = attempt.silence(&activity, true, &waiting) => return Resumed::Empty(Nothing::default()),
     };
     let head = match &response {
         Ok(response) => Ok((response.status, &response.headers)),
         Err(failure) => Err(failure.cause),
     };
-    match (classify::resume(head), response) {
-        (ResumeConclusion::Open, Ok(response)) => {
+    let conclusion = classify::resume(head);
+    let Ok(response) = response else { return Resumed::Empty(Nothing::default()) };
+    let reason = format!("resuming it was answered HTTP {}", response.status.as_u16());
+    match (conclusion, token) {
+        (ResumeConclusion::Open, _) => {
             opened();
             Resumed::Read(attempt.read(response, position, &activity, true).await)
         }
-        (ResumeConclusion::Refused, Ok(response)) => {
-            Resumed::Refused(format!("resuming it was answered HTTP {}", response.status.as_u16()))
+        (ResumeConclusion::Empty, _) => Resumed::Empty(Nothing {
+            reason: Some(reason),
+            retry_after: headers::retry_after(&response.headers, SystemTime::now()),
+            refused_token: None,
+        }),
+        (ResumeConclusion::Unauthorized, Some(_)) => {
+            Resumed::Empty(Nothing { reason: Some(reason), retry_after: None, refused_token: token })
         }
-        (_, _) => Resumed::Empty,
+        (ResumeConclusion::Unauthorized | ResumeConclusion::Refused, _) => Resumed::Refused(reason),
     }
 }

@@ -236,8 +236,10 @@ pub enum ListenerConclusion {
 pub enum ResumeConclusion {
     /// An event stream: read on.
     Open,
-    /// No head, for now: counts as a resume without a new event.
+    /// Nothing to read for now, or no head at all: counts as a resume without a new event.
     Empty,
+    /// 401: a new token may open it. Counts as one without a new event, too.
+    Unauthorized,
     /// Refused: the answer is lost.
     Refused,
 }

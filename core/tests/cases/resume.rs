@@ -101,10 +101,11 @@ async fn a_get_that_brings_no_head_counts_as_an_empty_resume() {
 
 #[tokio::test(start_paused = true)]
 async fn a_refused_resume_settles_at_once() {
-    let refusals: [Resumed; 4] = [
+    let refusals: [Resumed; 5] = [
+        |_| Some(Ok(Reply::new(400))),
+        |_| Some(Ok(Reply::new(401))),
         |_| Some(Ok(Reply::new(404))),
         |_| Some(Ok(Reply::new(405))),
-        |_| Some(Ok(Reply::new(503))),
         |_| Some(Ok(Reply::text(200, "hello"))),
     ];
     for resumed in refusals {
@@ -119,6 +120,80 @@ async fn a_refused_resume_settles_at_once() {
         assert_eq!((exchange.ledger().count("resume"), exchange.ledger().count("tools/call")), (1, 1));
         assert_eq!(exchange.ledger().count("initialize"), 1, "a GET says nothing of the session");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn trouble_of_the_moment_is_one_empty_resume() {
+    let troubles: [Resumed; 8] = [
+        |nth| (nth < 2).then(|| Ok(Reply::new(408))),
+        |nth| (nth < 2).then(|| Ok(Reply::new(409))),
+        |nth| (nth < 2).then(|| Ok(Reply::new(425))),
+        |nth| (nth < 2).then(|| Ok(Reply::new(429))),
+        |nth| (nth < 2).then(|| Ok(Reply::new(500))),
+        |nth| (nth < 2).then(|| Ok(Reply::new(502))),
+        |nth| (nth < 2).then(|| Ok(Reply::new(503))),
+        |nth| (nth < 2).then(|| Ok(Reply::new(504))),
+    ];
+    for resumed in troubles {
+        let server = Server::new();
+        let exchange = cutting(&server, None, resumed);
+        let client = connect(&exchange).await;
+        assert_eq!(client.call_tool("poke", NOTHING).await.unwrap().text(), "did poke");
+        assert_eq!((exchange.ledger().count("resume"), server.executed("poke")), (3, 1));
+    }
+    let exchange = cutting(&Server::new(), None, |_| Some(Ok(Reply::new(503))));
+    let client = connect(&exchange).await;
+    let failure = failure(client.call_tool("poke", NOTHING).await);
+    assert_eq!((failure.kind, failure.execution), (Kind::StreamEnded, Execution::MayHaveExecuted));
+    assert!(failure.reason.contains("resuming it was answered HTTP 503"), "{}", failure.reason);
+    assert_eq!(exchange.ledger().count("resume"), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn retry_after_is_waited_for_before_the_next_resume_and_no_longer_than_a_minute() {
+    let exchange =
+        cutting(&Server::new(), Some(200), |nth| (nth == 0).then(|| Ok(Reply::new(429).header("retry-after", "7"))));
+    let client = connect(&exchange).await;
+    client.call_tool("poke", NOTHING).await.unwrap();
+    let gets = exchange.ledger().of("resume");
+    assert_eq!(gets[1].at - gets[0].at, seconds(7));
+    let exchange = cutting(&Server::new(), None, |_| Some(Ok(Reply::new(503).header("retry-after", "61"))));
+    let client = connect(&exchange).await;
+    let began = Instant::now();
+    assert_eq!(failure(client.call_tool("poke", NOTHING).await).kind, Kind::StreamEnded);
+    assert_eq!((began.elapsed(), exchange.ledger().count("resume")), (milliseconds(100), 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_token_that_is_refused_while_reading_on_is_renewed_once() {
+    let server = Server::new();
+    let exchange = cutting(&server, None, |nth| (nth == 0).then(|| Ok(Reply::new(401))));
+    let asked = Arc::new(std::sync::Mutex::new(Vec::new()));
+    let asking = Arc::clone(&asked);
+    let client = builder(&exchange)
+        .token_provider(move |refused| {
+            asking.lock().unwrap().push(refused.clone());
+            async move { Ok(if refused.is_some() { "second" } else { "first" }.to_owned()) }
+        })
+        .connect()
+        .await
+        .unwrap();
+    client.call_tool("poke", NOTHING).await.unwrap();
+    assert_eq!(*asked.lock().unwrap(), [None, Some("first".to_owned())]);
+    let tokens: Vec<_> =
+        exchange.ledger().of("resume").iter().map(|get| get.headers["authorization"].clone()).collect();
+    assert_eq!(tokens, ["Bearer first", "Bearer second"]);
+    assert_eq!(server.executed("poke"), 1);
+
+    let exchange = cutting(&Server::new(), None, |_| Some(Ok(Reply::new(401))));
+    let client = builder(&exchange)
+        .token_provider(|refused| async move { refused.map_or(Ok("first".to_owned()), |_| Err("no more".into())) })
+        .connect()
+        .await
+        .unwrap();
+    let failure = failure(client.call_tool("poke", NOTHING).await);
+    assert_eq!((failure.execution, exchange.ledger().count("resume")), (Execution::MayHaveExecuted, 1));
+    assert!(failure.reason.contains("no more"), "{}", failure.reason);
 }
 
 #[tokio::test(start_paused = true)]

@@ -33,22 +33,31 @@ pub fn listen(end: End<'_>) -> ListenConclusion {
 }
 
 fn is_refused(status: StatusCode) -> bool {
-    status.is_client_error()
-        && !matches!(
-            status,
-            StatusCode::UNAUTHORIZED
-                | StatusCode::REQUEST_TIMEOUT
-                | StatusCode::CONFLICT
-                | StatusCode::TOO_EARLY
-                | StatusCode::TOO_MANY_REQUESTS
-        )
+    status.is_client_error() && status != StatusCode::UNAUTHORIZED && !is_momentary(status)
 }
 
-/// What the answer to a resuming GET says.
+/// May the same request be answered otherwise in a moment? 409 is here since servers answer it while the stream before still counts as open.
+fn is_momentary(status: StatusCode) -> bool {
+    matches!(
+        status,
+        StatusCode::REQUEST_TIMEOUT
+            | StatusCode::CONFLICT
+            | StatusCode::TOO_EARLY
+            | StatusCode::TOO_MANY_REQUESTS
+            | StatusCode::INTERNAL_SERVER_ERROR
+            | StatusCode::BAD_GATEWAY
+            | StatusCode::SERVICE_UNAVAILABLE
+            | StatusCode::GATEWAY_TIMEOUT
+    )
+}
+
+/// What the answer to a resuming GET says. It runs nothing, so what is trouble of the moment is tried again within the bounds.
 #[must_use]
 pub fn resume(head: Result<(StatusCode, &HeaderMap), Cause>) -> ResumeConclusion {
     match head {
         Ok((status, headers)) if is_success(status) && headers::is_event_stream(headers) => ResumeConclusion::Open,
+        Ok((StatusCode::UNAUTHORIZED, _)) => ResumeConclusion::Unauthorized,
+        Ok((status, _)) if is_momentary(status) => ResumeConclusion::Empty,
         Ok(_) => ResumeConclusion::Refused,
         Err(_) => ResumeConclusion::Empty,
     }
