@@ -112,9 +112,9 @@ export class AnsweredError extends OncewireError {
   declare readonly kind: "rpc";
   /** The code of the JSON-RPC error. */
   readonly code: number;
-  /** Its message, as the server sent it. */
+  /** Its message, as the server sent it, but that `[redacted]` takes the place of what the client had sent as secret. */
   readonly serverMessage: string;
-  /** Its data, as the server sent it. */
+  /** Its data, as the server sent it, but for the same. */
   readonly data: unknown;
 
   /** From what `toJSON()` gave; `causes` are the texts of what is underneath. */

@@ -14,6 +14,7 @@ use tokio::time::{Instant, timeout};
 
 use crate::background::Background;
 use crate::transport::headers::bearer;
+use crate::transport::redact::Secrets;
 
 /// How long the provider may take; it is asked in recovery too, where nobody else sets a bound.
 pub(crate) const PROVIDER_PATIENCE: Duration = Duration::from_secs(30);
@@ -21,7 +22,7 @@ pub(crate) const PROVIDER_PATIENCE: Duration = Duration::from_secs(30);
 /// How long a failure of the provider stands. Many calls see one token refused, one after the other.
 const FAILURE_STANDS: Duration = Duration::from_secs(5);
 
-/// What a provider fails with; its text may reach errors and logs, so it must hold no secret.
+/// What a provider fails with; its text may reach errors and logs, so it must hold no secret. (Tokens that it gave before are cut out.)
 pub type ProviderError = Box<dyn std::error::Error + Send + Sync>;
 
 /// Gives the bearer token. It gets the token that the server refused, or `None` the first time.
@@ -79,6 +80,7 @@ pub(crate) struct TokenCache {
     provider: Option<TokenProvider>,
     cache: Arc<Mutex<Cache>>,
     background: Background,
+    secrets: Arc<Secrets>,
 }
 
 impl fmt::Debug for TokenCache {
@@ -88,8 +90,8 @@ impl fmt::Debug for TokenCache {
 }
 
 impl TokenCache {
-    pub(crate) fn new(provider: Option<TokenProvider>, background: Background) -> Self {
-        Self { provider, cache: Arc::default(), background }
+    pub(crate) fn new(provider: Option<TokenProvider>, background: Background, secrets: Arc<Secrets>) -> Self {
+        Self { provider, cache: Arc::default(), background, secrets }
     }
 
     pub(crate) fn has_provider(&self) -> bool {
@@ -143,6 +145,7 @@ impl TokenCache {
         let provider = Arc::clone(provider);
         let shared_cache = Arc::clone(&self.cache);
         let closing = self.background.closing().clone();
+        let secrets = Arc::clone(&self.secrets);
         let task = self.background.spawn(async move {
             let asking =
                 std::panic::AssertUnwindSafe(timeout(PROVIDER_PATIENCE, async move { provider(refused).await }));
@@ -154,7 +157,10 @@ impl TokenCache {
                 Ok(Ok(Ok(value))) if Some(&value) == refused_value.as_ref() => {
                     Err(TokenError("it gave the refused token again".into()))
                 }
-                Ok(Ok(Ok(value))) => token(&value, serial),
+                Ok(Ok(Ok(value))) => {
+                    secrets.add(&value);
+                    token(&value, serial)
+                }
                 Ok(Ok(Err(error))) => Err(TokenError(error.to_string().into())),
                 Ok(Err(_)) => Err(TokenError(format!("no token within {} s", PROVIDER_PATIENCE.as_secs()).into())),
                 Err(_) => Err(TokenError("it panicked".into())),

@@ -34,7 +34,7 @@ use crate::session::state::State;
 use crate::session::subscriptions::Subscriptions;
 use crate::settings::{Parts, Settings};
 use crate::tools::ToolHints;
-use crate::transport::wire::Wire;
+use crate::transport::wire::{OfCaller, Wire};
 
 /// A client of one MCP server. Clones share everything; the last one that is dropped closes it, and [`Client::close`] on any closes
 /// all.
@@ -106,11 +106,13 @@ impl Client {
     }
 
     pub(crate) fn from_parts(parts: Parts) -> Self {
-        let Parts { url, settings, exchange, headers, header_provider, token, handlers, observer } = parts;
+        let Parts { url, settings, exchange, headers, header_provider, secrets, token, handlers, observer } = parts;
+        let secrets = Arc::new(secrets);
         let background = Background::new(Handle::current());
-        let tokens = TokenCache::new(token, background.clone());
-        let events = EventSink::new(observer);
-        let wire = Arc::new(Wire::new(exchange, url, headers, header_provider, tokens, events, background));
+        let tokens = TokenCache::new(token, background.clone(), Arc::clone(&secrets));
+        let events = EventSink::new(observer, Arc::clone(&secrets));
+        let caller = OfCaller { headers, provider: header_provider, secrets };
+        let wire = Arc::new(Wire::new(exchange, url, caller, tokens, events, background));
         let tools = Arc::new(ToolHints::default());
         let cache = Arc::new(ResultCache::new(settings.cache));
         let introduction = Introduction::new(
@@ -178,7 +180,7 @@ impl Client {
     }
 
     fn handshake_failed(&self, why: &NoSession) -> Error {
-        crate::call::handshake_failed(why)
+        crate::call::handshake_failed(self.core(), why)
     }
 
     /// Closes all clones, within `close_timeout`: new calls fail `closed` and were not executed; calls in flight are cancelled and

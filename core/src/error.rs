@@ -19,6 +19,7 @@ use serde_json::value::RawValue;
 use crate::config::OptionError;
 use crate::method::{Method, Repeatability};
 use crate::outcome::{Attempt, Execution, Kind, Phase, Proof};
+use crate::transport::redact::Secrets;
 
 /// Why a call gave no result.
 #[derive(Clone, Debug)]
@@ -64,9 +65,9 @@ pub struct Failure {
     pub generation: Option<u64>,
     /// Every attempt, in order.
     pub attempts: Vec<Attempt>,
-    /// What happened, in words; holds no secret.
+    /// What happened, in words; where they would hold what the client sent as secret, `[redacted]` stands in its place.
     pub reason: String,
-    /// The beginning of an answer that was none, for example a gateway's HTML page: at most 2,048 bytes.
+    /// The beginning of an answer that was none, for example a gateway's HTML page: at most 2,048 bytes, secrets cut out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub excerpt: Option<String>,
     /// How repeatable the method is by its own definition; shapes the text.
@@ -83,9 +84,9 @@ pub struct Failure {
 pub struct RpcFailure {
     /// The code of the JSON-RPC error.
     pub code: i64,
-    /// Its message, as the server sent it.
+    /// Its message, as the server sent it, but for what the client itself had sent as secret: `[redacted]` stands in its place.
     pub message: String,
-    /// Its data, as the server sent it.
+    /// Its data, as the server sent it, but for the same.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data: Option<Box<RawValue>>,
     /// The status of the answer.
@@ -183,6 +184,21 @@ impl Error {
     #[must_use]
     pub fn from_option(method: &str, name: Option<&str>, error: OptionError) -> Self {
         Self::config(&Method::raw(method), name, error)
+    }
+
+    /// The error without what the client sent as secret, which the server or the host may have put into their texts.
+    pub(crate) fn without(mut self, secrets: &Secrets) -> Self {
+        match &mut self {
+            Self::NotExecuted(failure) | Self::MayHaveExecuted(failure) => {
+                failure.reason = secrets.cut(&failure.reason).into_owned();
+                failure.excerpt = failure.excerpt.take().map(|excerpt| secrets.cut(&excerpt).into_owned());
+            }
+            Self::Answered(failure) => {
+                failure.message = secrets.cut(&failure.message).into_owned();
+                failure.data = failure.data.take().map(|data| secrets.cut_json(data));
+            }
+        }
+        self
     }
 
     /// A failure takes the variant that its execution names.

@@ -12,6 +12,7 @@ use serde::{Serialize, Serializer};
 use tokio::sync::broadcast;
 
 use crate::outcome::{Execution, Kind, Proof};
+use crate::transport::redact::Secrets;
 
 /// The events that one stream holds back for a slow reader; the oldest is dropped and counted.
 pub const EVENT_QUEUE: usize = 1_024;
@@ -208,6 +209,7 @@ impl EventStream {
 /// task at a time: an observer may call the client.
 pub(crate) struct EventSink {
     observer: Option<Observer>,
+    secrets: Arc<Secrets>,
     queue: Mutex<Queue>,
     /// Made for the first reader: its ring is a quarter of a megabyte, and most clients have none.
     sender: OnceLock<broadcast::Sender<Event>>,
@@ -229,8 +231,8 @@ impl fmt::Debug for EventSink {
 }
 
 impl EventSink {
-    pub(crate) fn new(observer: Option<Observer>) -> Self {
-        Self { observer, queue: Mutex::default(), sender: OnceLock::new() }
+    pub(crate) fn new(observer: Option<Observer>, secrets: Arc<Secrets>) -> Self {
+        Self { observer, secrets, queue: Mutex::default(), sender: OnceLock::new() }
     }
 
     pub(crate) fn subscribe(&self) -> EventStream {
@@ -253,7 +255,8 @@ impl EventSink {
     }
 
     /// Queues; to be followed by [`Self::deliver`] as soon as no lock is held.
-    pub(crate) fn push(&self, event: Event) {
+    pub(crate) fn push(&self, mut event: Event) {
+        event.reason = event.reason.map(|reason| self.secrets.cut(&reason).into_owned());
         let mut queue = self.queue();
         if queue.closed {
             return;

@@ -17,7 +17,8 @@ use crate::policy::budget::{self, BudgetSize};
 use crate::transport::answer::Limits;
 use crate::transport::exchange::Exchange;
 use crate::transport::headers;
-use crate::transport::http::{HttpExchange, HttpSettings};
+use crate::transport::http::{HttpExchange, HttpSettings, ProxySetting};
+use crate::transport::redact::Secrets;
 use crate::transport::wire::HeaderProvider;
 
 /// 32 MiB
@@ -64,6 +65,7 @@ pub(crate) struct Parts {
     pub(crate) exchange: Arc<dyn Exchange>,
     pub(crate) headers: http::HeaderMap,
     pub(crate) header_provider: Option<HeaderProvider>,
+    pub(crate) secrets: Secrets,
     pub(crate) token: Option<TokenProvider>,
     pub(crate) handlers: Handlers,
     pub(crate) observer: Option<Observer>,
@@ -161,6 +163,8 @@ impl Draft {
         settings.backoff = BackoffBounds::new(self.backoff.0, self.backoff.1)?;
         settings.budget = BudgetSize::new(self.retry_budget.0, self.retry_budget.1)?;
         let headers = headers::from_caller(self.headers.iter().map(|(name, value)| (name.as_str(), value.as_str())))?;
+        let proxy = if let ProxySetting::Url(proxy) = &self.http.proxy { Some(&**proxy) } else { None };
+        let secrets = Secrets::new(&url, &headers, proxy);
         let exchange = match self.exchange {
             Some(exchange) => exchange,
             None => Arc::new(HttpExchange::new(self.http)?),
@@ -171,6 +175,7 @@ impl Draft {
             exchange,
             headers,
             header_provider: self.header_provider,
+            secrets,
             token: self.token,
             handlers: self.handlers,
             observer: self.observer,

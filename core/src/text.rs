@@ -48,13 +48,12 @@ pub(crate) fn of_end(ended: &Ended, kind: Option<Kind>) -> String {
                 format!("the server lost the session (HTTP {})", status.as_u16())
             }
             (Answer::Result(_), _) => format!("HTTP {}", status.as_u16()),
-            (Answer::Error { error, .. }, _) => {
-                let message: String = error.message.chars().take(200).collect();
+            (Answer::Error { error, shown, .. }, _) => {
                 // One that has no code of its own, `{"error":"invalid_token"}`, is told as the text that it is.
                 if !error.well_formed && error.code == 0 {
-                    return format!("HTTP {} with the error {message:?}", status.as_u16());
+                    return format!("HTTP {} with the error {shown:?}", status.as_u16());
                 }
-                format!("HTTP {} with error {}: {message}", status.as_u16(), error.code)
+                format!("HTTP {} with error {}: {shown}", status.as_u16(), error.code)
             }
             (Answer::Missing { .. }, _) if classify::is_success(*status) => {
                 format!("HTTP {} without an answer to the request", status.as_u16())

@@ -152,9 +152,9 @@ class AnsweredError(OncewireError):
     code: int
     """The code of the JSON-RPC error."""
     message: str
-    """Its message, as the server sent it."""
+    """Its message, as the server sent it, but that `[redacted]` takes the place of what the client had sent as secret."""
     data: Any
-    """Its data, as the server sent it."""
+    """Its data, as the server sent it, but for the same."""
 
     def __init__(self, text: str, fields: dict[str, Any]) -> None:
         super().__init__(text, fields)

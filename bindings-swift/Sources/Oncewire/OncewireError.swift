@@ -120,9 +120,9 @@ public struct RpcFailure: JSONBacked {
 
     /// The code of the JSON-RPC error.
     public var code: Int { json["code"]?.intValue ?? 0 }
-    /// Its message, as the server sent it.
+    /// Its message, as the server sent it, but that `[redacted]` takes the place of what the client had sent as secret.
     public var message: String { json["message"]?.stringValue ?? "" }
-    /// Its data, as the server sent it.
+    /// Its data, as the server sent it, but for the same.
     public var data: JSONValue? { json["data"] }
     /// The status of the answer.
     public var httpStatus: Int? { json["http_status"]?.intValue }

@@ -184,6 +184,7 @@ impl<'a> Attempt<'a> {
             limits: self.limits,
             activity: Arc::clone(activity),
             waiting: &waiting,
+            secrets: self.wire.secrets(),
             other: &other,
             unreadable: &unreadable,
         };

@@ -80,7 +80,7 @@ impl Driver {
             // It may be of an extension that the host declared: then the host knows what to make of it.
             Some(_) if self.core.settings.declares_extensions() => Ok(Reading::Whole(answered)),
             Some(other) => {
-                let other: String = other.chars().take(40).collect();
+                let other = self.core.wire.secrets().shown(other, 40);
                 Err(self.unusable(
                     Kind::Protocol,
                     format!("its result is of type {other:?}, which this client does not know"),
@@ -108,7 +108,7 @@ impl Driver {
         };
         let answers = answers.map_err(|(method, unasked)| match unasked {
             Unasked::NoHandler => {
-                let method: String = method.chars().take(40).collect();
+                let method = self.core.wire.secrets().shown(&method, 40);
                 self.unusable(Kind::Protocol, format!("it asks for {method}, for which the client has no handler"))
             }
             Unasked::Failed(text) => self.unusable(Kind::Config, format!("the handler of {method} failed: {text}")),

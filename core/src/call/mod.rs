@@ -144,7 +144,8 @@ pub(crate) async fn run_page(
         outcome = driven => outcome,
         () = clock.expired() => Err(guard.interrupt(Kind::Timeout)),
         () = core.sessions.closing().cancelled() => Err(guard.interrupt(Kind::Closed)),
-    };
+    }
+    .map_err(|error| error.without(core.wire.secrets()));
     *counts = driver.counts;
     // What was answered from memory was asked by nobody, and stays as it is.
     if let (Some(question), Ok(Some(answered)), Some(asked_by)) = (&question, &outcome, record.identity())
@@ -204,10 +205,10 @@ pub(crate) fn paging_failed(core: &Core, spec: &Spec, reason: &str) -> Error {
 }
 
 /// There is no session, and no call that wanted it.
-pub(crate) fn handshake_failed(why: &NoSession) -> Error {
+pub(crate) fn handshake_failed(core: &Core, why: &NoSession) -> Error {
     let clock = Arc::new(CallClock::start(Timeouts::default()));
     let record = CallRecord::new(Method::raw("initialize"), None, None, clock, None);
-    verdict::without_session(&record, why)
+    verdict::without_session(&record, why).without(core.wire.secrets())
 }
 
 /// Judges a call whose future is dropped, tells the server that nobody waits, and sends nothing else.

@@ -196,7 +196,7 @@ impl Handshake {
                 Err(failed(conclusion, reason, None))
             }
             Discovery::Neither(versions) => {
-                let spoken: String = versions.join(", ").chars().take(200).collect();
+                let spoken = self.wire.secrets().shown(&versions.join(", "), 200);
                 let reason = format!(
                     "the server speaks protocol versions {spoken}, this client {MODERN_VERSION}, {}",
                     VERSIONS.join(", ")
@@ -280,7 +280,7 @@ impl Handshake {
         match ended {
             Ended::Head { headers, answer: Answer::Result(raw), .. } if conclusion.next == HandshakeNext::Proceed => {
                 let session = lock(&given).take().unwrap_or_else(|| self.session(generation, &headers));
-                adopt(session, InitializeResult::from_raw(raw))
+                self.adopt(session, InitializeResult::from_raw(raw))
             }
             ended => Err(explain(conclusion, &ended, token)),
         }
@@ -288,9 +288,13 @@ impl Handshake {
 
     /// The session that the server gives. Its id is taken from here and from nowhere else.
     fn session(&self, generation: u64, headers: &http::HeaderMap) -> Session {
+        let id = headers::session_id(headers);
+        if let Some(id) = &id {
+            self.wire.secrets().add_session(id.reveal());
+        }
         Session {
             generation,
-            id: headers::session_id(headers),
+            id,
             version: HeaderValue::from_static(VERSIONS[0]),
             initialized: Arc::new(InitializeResult::from_raw(Box::default())),
             terms: None,
@@ -303,6 +307,20 @@ impl Handshake {
         }
     }
 
+    /// The session with what the server said of itself.
+    fn adopt(&self, mut session: Session, initialized: InitializeResult) -> Result<Session, Failed> {
+        let spoken = VERSIONS.into_iter().find(|version| *version == initialized.protocol_version);
+        if let Some(version) = spoken {
+            session.version = HeaderValue::from_static(version);
+            session.initialized = Arc::new(initialized);
+            return Ok(session);
+        }
+        // MCP 2025-11-25, lifecycle, version negotiation: the client should disconnect; dropping the session does.
+        let spoken = self.wire.secrets().shown(&initialized.protocol_version, 40);
+        let reason = format!("the server speaks protocol version {spoken:?}, this client {}", VERSIONS.join(", "));
+        Err(failed(gives_up(Kind::Protocol), reason, None))
+    }
+
     fn timed_out(&self) -> Failed {
         let conclusion = classify::handshake(
             HandshakeStep::Initialize,
@@ -311,20 +329,6 @@ impl Handshake {
         );
         failed(conclusion, format!("the handshake took longer than {} s", self.timeout.as_secs_f64()), None)
     }
-}
-
-/// The session with what the server said of itself.
-fn adopt(mut session: Session, initialized: InitializeResult) -> Result<Session, Failed> {
-    let spoken = VERSIONS.into_iter().find(|version| *version == initialized.protocol_version);
-    if let Some(version) = spoken {
-        session.version = HeaderValue::from_static(version);
-        session.initialized = Arc::new(initialized);
-        return Ok(session);
-    }
-    // MCP 2025-11-25, lifecycle, version negotiation: the client should disconnect; dropping the session does.
-    let spoken: String = initialized.protocol_version.chars().take(40).collect();
-    let reason = format!("the server speaks protocol version {spoken:?}, this client {}", VERSIONS.join(", "));
-    Err(failed(gives_up(Kind::Protocol), reason, None))
 }
 
 fn gives_up(kind: Kind) -> HandshakeConclusion {

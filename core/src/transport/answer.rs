@@ -17,7 +17,8 @@ use tokio_util::sync::CancellationToken;
 use super::classify::{AnswerId, BodyEnd, is_success};
 use super::exchange::{Cause, WireFailure, WireResponse};
 use super::headers::{is_event_stream, unread_coding};
-use super::limits::{Uncollected, collect, excerpt};
+use super::limits::{Uncollected, collect};
+use super::redact::Secrets;
 use crate::background::Background;
 use crate::rpc::id::{Id, IdSource};
 use crate::rpc::message::{ErrorObject, Message, ParseError, names_id, parse, parse_lossily};
@@ -30,6 +31,9 @@ pub(crate) const REFUSAL_PATIENCE: Duration = Duration::from_secs(5);
 const END_PATIENCE: Duration = Duration::from_secs(1);
 /// Events that are passed over between the answer and the end of its stream.
 const EVENTS_AFTER_ANSWER: u32 = 16;
+
+/// Characters of an error's message that a reason repeats.
+const SHOWN: usize = 200;
 
 /// The limits of one answer.
 #[derive(Clone, Copy, Debug)]
@@ -86,9 +90,18 @@ pub(crate) struct Position {
 #[derive(Debug)]
 pub(crate) enum Answer {
     Result(Box<RawValue>),
-    Error { error: ErrorObject, id: AnswerId },
-    Missing { excerpt: String },
-    Stopped { failure: Option<WireFailure> },
+    Error {
+        error: ErrorObject,
+        id: AnswerId,
+        /// The beginning of its message, fit for a text of ours.
+        shown: String,
+    },
+    Missing {
+        excerpt: String,
+    },
+    Stopped {
+        failure: Option<WireFailure>,
+    },
     TooLarge,
 }
 
@@ -97,7 +110,7 @@ impl Answer {
     pub(crate) fn body_end<'a>(&'a self, position: &Position) -> BodyEnd<'a> {
         match self {
             Self::Result(_) => BodyEnd::Result,
-            Self::Error { error, id } => {
+            Self::Error { error, id, .. } => {
                 BodyEnd::Error { code: error.code, message: &error.message, id: *id, well_formed: error.well_formed }
             }
             Self::Missing { excerpt } => BodyEnd::NoAnswer { excerpt },
@@ -126,6 +139,7 @@ pub(crate) struct AnswerReader<'a> {
     pub(crate) limits: Limits,
     pub(crate) activity: Arc<Activity>,
     pub(crate) waiting: &'a Waiting,
+    pub(crate) secrets: &'a Secrets,
     /// Takes every message that is not the answer.
     pub(crate) other: &'a (dyn Fn(Message) + Send + Sync),
     /// Told of what looks like a message and cannot be read.
@@ -167,7 +181,7 @@ impl AnswerReader<'_> {
             Ok(bytes) => match parse_lossily(&bytes) {
                 // Messages to somebody else are not repeated in an error of this call.
                 Ok(messages) => self.pick(messages).unwrap_or(Answer::Missing { excerpt: String::new() }),
-                Err(_) => Answer::Missing { excerpt: excerpt(&bytes) },
+                Err(_) => Answer::Missing { excerpt: self.secrets.excerpt(&bytes) },
             },
             Err(Uncollected::TooLarge) => Answer::TooLarge,
             Err(Uncollected::Broken(failure)) => Answer::Stopped { failure: Some(failure) },
@@ -287,7 +301,8 @@ impl AnswerReader<'_> {
                 Message::Error { id, error } if !self.is_of_another(id.as_ref()) => {
                     let ours = id.is_some_and(|id| id.as_ours() == Some(self.our_id));
                     let id = if ours { AnswerId::Ours } else { AnswerId::Foreign };
-                    answer.get_or_insert(Answer::Error { error, id });
+                    let shown = self.secrets.shown(&error.message, SHOWN);
+                    answer.get_or_insert(Answer::Error { error, id, shown });
                 }
                 // Never delivered as the answer to this request.
                 Message::Result { .. } | Message::Error { .. } => {}

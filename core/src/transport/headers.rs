@@ -31,7 +31,7 @@ const NOT_THE_CALLERS: [HeaderName; 9] =
     [CONNECTION, CONTENT_LENGTH, EXPECT, TE, TRAILER, TRANSFER_ENCODING, UPGRADE, SESSION_ID, LAST_EVENT_ID];
 
 /// Headers that follow one request through the systems and say nothing of whose it is (W3C Trace Context, and its forerunners).
-const TRACING: [HeaderName; 4] = [
+pub(crate) const TRACING: [HeaderName; 4] = [
     HeaderName::from_static("traceparent"),
     HeaderName::from_static("tracestate"),
     HeaderName::from_static("x-request-id"),
@@ -52,6 +52,11 @@ impl SessionId {
         let mut value = value.clone();
         value.set_sensitive(true);
         Some(Self(value))
+    }
+
+    /// Only to look for it in texts that must not show it.
+    pub(crate) fn reveal(&self) -> &str {
+        self.0.to_str().unwrap_or_default()
     }
 }
 

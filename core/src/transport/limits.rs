@@ -51,9 +51,14 @@ pub(crate) async fn collect(
     Ok(all.map_or(first, BytesMut::freeze))
 }
 
-/// The start of a body as text: at most [`EXCERPT`] bytes, what is not UTF-8 replaced, control characters other than newline and
+/// The start of some bytes as text: at most [`EXCERPT`] bytes, what is not UTF-8 replaced, control characters other than newline and
 /// tab left out.
 pub(crate) fn excerpt(bytes: &[u8]) -> String {
+    printable(bytes, EXCERPT).0
+}
+
+/// The start of some bytes as text, as [`excerpt`] gives it, of at most so many bytes, and whether that is all of it.
+pub(crate) fn printable(bytes: &[u8], limit: usize) -> (String, bool) {
     let mut text = String::new();
     for chunk in bytes.utf8_chunks() {
         let replacement = (!chunk.invalid().is_empty()).then_some(char::REPLACEMENT_CHARACTER);
@@ -61,13 +66,13 @@ pub(crate) fn excerpt(bytes: &[u8]) -> String {
             if character.is_control() && character != '\n' && character != '\t' {
                 continue;
             }
-            if text.len() + character.len_utf8() > EXCERPT {
-                return text;
+            if text.len() + character.len_utf8() > limit {
+                return (text, false);
             }
             text.push(character);
         }
     }
-    text
+    (text, true)
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ pub(crate) mod headers;
 pub(crate) mod http;
 pub(crate) mod limits;
 pub mod probe;
+pub(crate) mod redact;
 #[cfg(feature = "testing")]
 pub mod scripted;
 pub(crate) mod tls;

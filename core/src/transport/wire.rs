@@ -17,6 +17,7 @@ use super::classify::{self, Redirect};
 use super::exchange::{Cause, Exchange, WireFailure, WireRequest, WireResponse};
 use super::headers::{self, SessionId, Standing};
 use super::probe::Probe;
+use super::redact::Secrets;
 use crate::auth::{PROVIDER_PATIENCE, ProviderError, Token, TokenCache, TokenError};
 use crate::background::Background;
 use crate::event::EventSink;
@@ -32,13 +33,21 @@ const NOTIFICATION_PATIENCE: Duration = Duration::from_secs(30);
 pub(crate) type HeaderProvider =
     Arc<dyn Fn() -> BoxFuture<'static, Result<Vec<(String, String)>, ProviderError>> + Send + Sync>;
 
+/// What the caller gives to be sent with every request.
+pub(crate) struct OfCaller {
+    pub(crate) headers: HeaderMap,
+    /// These take the place of equal names.
+    pub(crate) provider: Option<HeaderProvider>,
+    /// What is secret of all that is sent.
+    pub(crate) secrets: Arc<Secrets>,
+}
+
 /// All that is needed to send: shared by the client and by each of its sessions.
 pub(crate) struct Wire {
     /// `None` once the client is closed and its connections with it.
     exchange: Mutex<Option<Arc<dyn Exchange>>>,
     url: Url,
-    headers: HeaderMap,
-    header_provider: Option<HeaderProvider>,
+    caller: OfCaller,
     /// The key of the digests of headers; never shown, and another one in each client.
     digests: RandomState,
     pub(crate) tokens: TokenCache,
@@ -98,8 +107,7 @@ impl Wire {
     pub(crate) fn new(
         exchange: Arc<dyn Exchange>,
         url: Url,
-        headers: HeaderMap,
-        header_provider: Option<HeaderProvider>,
+        caller: OfCaller,
         tokens: TokenCache,
         events: EventSink,
         background: Background,
@@ -107,14 +115,18 @@ impl Wire {
         Self {
             exchange: Mutex::new(Some(exchange)),
             url,
-            headers,
-            header_provider,
+            caller,
             digests: RandomState::new(),
             tokens,
             ids: IdSource::default(),
             events,
             background,
         }
+    }
+
+    /// What is never shown.
+    pub(crate) fn secrets(&self) -> &Secrets {
+        &self.caller.secrets
     }
 
     /// A POST of this body.
@@ -179,8 +191,8 @@ impl Wire {
 
     /// The headers of the caller, those that its function gives for this one request included.
     async fn caller_headers(&self) -> Result<HeaderMap, Unready> {
-        let mut caller = self.headers.clone();
-        let Some(provider) = &self.header_provider else { return Ok(caller) };
+        let mut caller = self.caller.headers.clone();
+        let Some(provider) = &self.caller.provider else { return Ok(caller) };
         let asking = AssertUnwindSafe(timeout(PROVIDER_PATIENCE, async move { provider().await })).catch_unwind();
         let pairs = match asking.await {
             Ok(Ok(pairs)) => pairs.map_err(|error| Unready::Headers(error.to_string()))?,
@@ -192,6 +204,7 @@ impl Wire {
         };
         let pairs = pairs.iter().map(|(name, value)| (name.as_str(), value.as_str()));
         let given = headers::from_caller(pairs).map_err(|error| Unready::Headers(error.to_string()))?;
+        self.caller.secrets.add_headers(&given);
         let mut last = None;
         for (name, value) in given {
             // `HeaderMap` names only the first of several values of one name.

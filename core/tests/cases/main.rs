@@ -23,6 +23,7 @@ mod paging;
 mod recovery;
 mod resume;
 mod retries;
+mod secrets;
 mod subscriptions;
 mod support;
 mod threads;
