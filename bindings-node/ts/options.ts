@@ -98,7 +98,10 @@ export interface ConnectOptions extends CallDefaults, Callbacks {
   orphanTimeout?: number;
   /** Making one connection, TLS included. Default: 10,000. */
   connectTimeout?: number;
-  /** How long attempts that were never sent are repeated when no deadline says; 0: not at all. Default: 10,000. */
+  /**
+   * How long attempts that were never sent are repeated when no deadline says, and handshakes that a gateway answered with
+   * 502, 503, 504 or 429 because the server is not up; 0: not at all. Default: 10,000.
+   */
   connectPatience?: number;
   /** One try of a handshake; there are two. Default: 30,000. */
   handshakeTimeout?: number;

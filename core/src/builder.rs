@@ -88,13 +88,14 @@ impl ClientBuilder {
         self
     }
 
-    /// How long attempts that were never sent are repeated when no deadline says. Default: 10 s; zero: not at all.
+    /// How long attempts that were never sent are repeated when no deadline says, and handshakes that a gateway answered with 502, 503, 504
+    /// or 429 because the server is not up. Default: 10 s; zero: not at all.
     pub fn connect_patience(mut self, patience: Duration) -> Self {
         self.draft.settings.connect_patience = patience;
         self
     }
 
-    /// One try of a handshake; there are two. Default: 30 s.
+    /// One try of a handshake; there are two, besides those that found no server. Default: 30 s.
     pub fn handshake_timeout(mut self, timeout: Duration) -> Self {
         self.draft.settings.handshake_timeout = timeout;
         self

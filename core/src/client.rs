@@ -140,6 +140,7 @@ impl Client {
             introduction,
             timeout: settings.handshake_timeout,
             connect_patience: settings.connect_patience,
+            retry_after_max: settings.retry_after_max,
             delete_timeout: settings.close_timeout,
             backoff: settings.backoff,
         };

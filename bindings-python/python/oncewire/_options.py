@@ -68,7 +68,8 @@ class ConnectOptions(CallOptions, total=False):
     connect_timeout: Seconds | None
     """Making one connection. Default: 10 s."""
     connect_patience: Seconds | None
-    """How long attempts that were never sent are repeated when no deadline says. Default: 10 s; 0: not at all."""
+    """How long attempts that were never sent are repeated when no deadline says, and handshakes that a gateway
+    answered with 502, 503, 504 or 429 because the server is not up. Default: 10 s; 0: not at all."""
     handshake_timeout: Seconds | None
     """One try of a handshake; there are two. Default: 30 s."""
     close_timeout: Seconds | None

@@ -182,7 +182,8 @@ public struct ClientOptions: Sendable {
     public var orphanTimeout: Duration?
     /// Making one connection, TLS included.
     public var connectTimeout: Duration?
-    /// How long attempts that were never sent are repeated when no deadline says; zero: not at all.
+    /// How long attempts that were never sent are repeated when no deadline says, and handshakes that a gateway
+    /// answered with 502, 503, 504 or 429 because the server is not up; zero: not at all.
     public var connectPatience: Duration?
     /// One try of a handshake; there are two.
     public var handshakeTimeout: Duration?

@@ -289,7 +289,7 @@ impl Driver {
     /// There is no session to send on. The first handshake of a client may be repeated, as long as patience lasts.
     fn without_session(&self, why: NoSession) -> Result<Outcome, Error> {
         match &why {
-            NoSession::Failed { failure, recovering: false } if failure.never_sent => {
+            NoSession::Failed { failure, recovering: false } if failure.may_pass => {
                 let Error::NotExecuted(text) = verdict::without_session(&self.record, &why) else {
                     return Err(verdict::without_session(&self.record, &why));
                 };
@@ -304,7 +304,13 @@ impl Driver {
                     answer: None,
                     kind: failure.kind,
                     phase: Phase::Connecting,
-                    circumstances: Circumstances { reason: text.reason, ..Circumstances::default() },
+                    circumstances: Circumstances {
+                        reason: text.reason,
+                        http_status: text.http_status,
+                        retry_after: text.retry_after,
+                        excerpt: text.excerpt,
+                        source: None,
+                    },
                 })
             }
             _ => Err(verdict::without_session(&self.record, &why)),

@@ -7,12 +7,12 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::MODERN_VERSION;
+use super::versions::{VERSIONS, supported};
 use crate::call::attempt::{Attempt, Ended, Request};
 use crate::results::InitializeResult;
 use crate::rpc::params::Params;
 use crate::rpc::router::Router;
 use crate::session::Session;
-use crate::session::handshake::VERSIONS;
 use crate::transport::answer::{Answer, Limits, Position};
 use crate::transport::classify::{self, EraVerdict, HandshakeConclusion};
 use crate::transport::probe::Probe;
@@ -71,17 +71,6 @@ fn of_result(raw: Box<RawValue>) -> Discovery {
     }
     let versions = serde_json::from_str(raw.get()).map_or_else(|_| Vec::new(), |Versions { supported }| supported);
     of_versions(versions, || Discovery::Modern(InitializeResult::of_discovery(raw)))
-}
-
-/// The versions that an UnsupportedProtocolVersionError names.
-fn supported(data: Option<&RawValue>) -> Vec<String> {
-    #[derive(Deserialize)]
-    struct Versions {
-        #[serde(default)]
-        supported: Vec<String>,
-    }
-    data.and_then(|data| serde_json::from_str(data.get()).ok())
-        .map_or_else(Vec::new, |Versions { supported }| supported)
 }
 
 fn of_versions(versions: Vec<String>, ours: impl FnOnce() -> Discovery) -> Discovery {

@@ -3,6 +3,7 @@
 pub(crate) mod discover;
 pub(crate) mod parameter_headers;
 pub(crate) mod terms;
+pub(crate) mod versions;
 
 /// The era that a connection speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

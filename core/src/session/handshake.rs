@@ -1,11 +1,14 @@
-//! The handshake: `initialize`, then `notifications/initialized`, with two tries and patience for a server that is not up yet.
+//! The handshake: `initialize`, then `notifications/initialized`, with two tries and patience for a server that is not up yet, whether its
+//! port is closed or a gateway says so for it.
 //!
 //! Before it stands the question which era the server speaks, unless the host or an answer before has said it. The modern era needs no
 //! handshake: there the answer to that question is all.
 
+mod failed;
+
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use http::HeaderValue;
 use serde_json::json;
@@ -13,12 +16,15 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
+use self::failed::Failed;
+pub(crate) use self::failed::FlightFailure;
 use super::Session;
 use crate::auth::TokenError;
 use crate::call::attempt::{Attempt, Ended, Request};
 use crate::config::Era;
 use crate::era::discover::{Discovery, discover};
 use crate::era::terms::{Introduction, Terms};
+use crate::era::versions::{VERSIONS, older_than};
 use crate::era::{Lifecycle, MODERN_VERSION};
 use crate::outcome::Kind;
 use crate::policy::backoff::{Backoff, BackoffBounds, NEVER_SENT_MAX};
@@ -26,17 +32,17 @@ use crate::results::{FromRaw, InitializeResult};
 use crate::rpc::message::notification_bytes;
 use crate::rpc::params::Params;
 use crate::rpc::router::Router;
-use crate::transport::answer::{Answer, Limits, Position};
-use crate::transport::classify::{self, End, HandshakeConclusion, HandshakeNext, HandshakeStep};
+use crate::transport::answer::{Answer, Limits, Position, REFUSAL_PATIENCE};
+use crate::transport::classify::{self, BodyEnd, End, HandshakeConclusion, HandshakeNext, HandshakeStep};
 use crate::transport::headers;
+use crate::transport::limits::{EXCERPT, collect};
 use crate::transport::probe::Probe;
-use crate::transport::wire::{Unready, Wire};
+use crate::transport::wire::Wire;
 
-/// The versions of the handshake era that this client speaks, newest first.
-pub(crate) const VERSIONS: [&str; 3] = ["2025-11-25", "2025-06-18", "2025-03-26"];
-
-/// Tries of one flight. Never-sent tries do not count: they have `connect_patience`.
+/// Tries of one flight. Those that found no server, or one that is not up yet, do not count: they have `connect_patience`.
 const TRIES: u32 = 2;
+/// Versions that are offered in one flight.
+const OFFERS: usize = 2;
 
 /// What a flight is made with.
 #[derive(Clone, Debug)]
@@ -51,27 +57,9 @@ pub(crate) struct Handshake {
     pub(crate) terms: Arc<Terms>,
     pub(crate) timeout: Duration,
     pub(crate) connect_patience: Duration,
+    pub(crate) retry_after_max: Duration,
     pub(crate) delete_timeout: Duration,
     pub(crate) backoff: BackoffBounds,
-}
-
-/// Why a flight brought no session.
-#[derive(Clone, Debug)]
-pub(crate) struct FlightFailure {
-    pub(crate) kind: Kind,
-    /// In words; holds no secret.
-    pub(crate) reason: String,
-    pub(crate) http_status: Option<u16>,
-    pub(crate) excerpt: Option<String>,
-    pub(crate) retry_after: Option<Duration>,
-    /// Nothing left this process, and it may work in a moment.
-    pub(crate) never_sent: bool,
-}
-
-struct Failed {
-    next: HandshakeNext,
-    failure: FlightFailure,
-    token: Option<u64>,
 }
 
 impl Handshake {
@@ -83,19 +71,33 @@ impl Handshake {
         let mut refreshed = false;
         let mut asked = false;
         let mut known = *lock(&self.verdict);
+        let mut offers = vec![VERSIONS[0]];
         loop {
-            let failed = match timeout(self.timeout, self.once(generation)).await {
+            let offer = offers.last().copied().unwrap_or(VERSIONS[0]);
+            let mut failed = match timeout(self.timeout, self.once(generation, offer)).await {
                 Ok(Ok(session)) => return Ok(session),
                 Ok(Err(failed)) => failed,
                 Err(_) => self.timed_out(),
             };
+            let other = failed.versions.iter().find(|version| !offers.contains(*version)).copied();
+            let mut wait = Duration::ZERO;
             let give_up = match failed.next {
-                HandshakeNext::Patience => began.elapsed() >= self.connect_patience,
-                HandshakeNext::TryAgain => {
-                    // What stood in the way may have given the verdict, too: the next try asks for it again.
+                HandshakeNext::Patience | HandshakeNext::Wait => {
+                    if failed.next == HandshakeNext::Wait {
+                        self.found(known);
+                    }
+                    wait = failed.failure.retry_after.unwrap_or_default();
+                    if wait > self.retry_after_max {
+                        failed.asks_for_too_long(wait);
+                    }
+                    failed.next == HandshakeNext::GiveUp || began.elapsed() >= self.connect_patience
+                }
+                HandshakeNext::AskForTheEra if !asked && self.era != Era::Legacy => {
+                    asked = true;
+                    // What was known is over, also if the question has to be put twice.
+                    known = None;
                     self.found(known);
-                    tries += 1;
-                    tries >= TRIES
+                    continue;
                 }
                 HandshakeNext::Refresh => {
                     let again = self
@@ -108,24 +110,28 @@ impl Handshake {
                     }
                     true
                 }
-                HandshakeNext::AskForTheEra if !asked && self.era != Era::Legacy => {
-                    asked = true;
-                    // What was known is over, also if the question has to be put twice.
-                    known = None;
-                    self.found(known);
+                // It was the label alone that was refused.
+                _ if other.is_some() && offers.len() < OFFERS => {
+                    offers.extend(other);
                     continue;
+                }
+                HandshakeNext::TryAgain => {
+                    // What stood in the way may have given the verdict, too: the next try asks for it again.
+                    self.found(known);
+                    tries += 1;
+                    tries >= TRIES
                 }
                 HandshakeNext::AskForTheEra | HandshakeNext::GiveUp | HandshakeNext::Proceed => true,
             };
             if give_up || self.closing().is_cancelled() {
                 // Whatever answers there now may be of another era. One that did not answer at all has changed nothing.
-                if !failed.failure.never_sent {
+                if failed.next != HandshakeNext::Patience {
                     self.found(None);
                 }
                 return Err(failed.failure);
             }
             tokio::select! {
-                () = sleep(backoff.next_delay()) => {}
+                () = sleep(wait.saturating_add(backoff.next_delay())) => {}
                 () = self.closing().cancelled() => return Err(failed.failure),
             }
         }
@@ -157,18 +163,19 @@ impl Handshake {
         }
     }
 
-    async fn once(&self, generation: u64) -> Result<Session, Failed> {
+    /// One try. `offer` is the version that `initialize` offers.
+    async fn once(&self, generation: u64, offer: &'static str) -> Result<Session, Failed> {
         if self.expected() != Some(Lifecycle::Legacy)
             && let Some(session) = self.discovered(generation).await?
         {
             return Ok(session);
         }
-        let session = self.initialize(generation).await?;
+        let session = self.initialize(generation, offer).await?;
         // From here on the server holds a session: dropping ours ends it with a DELETE. A client that closes does so at once.
         tokio::select! {
             biased;
             () = self.closing().cancelled() => {
-                Err(failed(gives_up(Kind::Closed), crate::text::of_interruption(Kind::Closed).to_owned(), None))
+                Err(Failed::for_good(Kind::Closed, crate::text::of_interruption(Kind::Closed).to_owned()))
             }
             initialized = self.initialized(&session) => initialized.map(|()| session),
         }
@@ -188,12 +195,12 @@ impl Handshake {
             }
             Discovery::Legacy => {
                 let reason = format!("the server does not speak protocol version {MODERN_VERSION}");
-                Err(failed(gives_up(Kind::Protocol), reason, None))
+                Err(Failed::for_good(Kind::Protocol, reason))
             }
             Discovery::AskAgain => {
                 let conclusion = HandshakeConclusion { next: HandshakeNext::AskForTheEra, kind: Some(Kind::Protocol) };
                 let reason = format!("the server refuses protocol version {MODERN_VERSION}, which it says it speaks");
-                Err(failed(conclusion, reason, None))
+                Err(Failed::new(conclusion, reason, None))
             }
             Discovery::Neither(versions) => {
                 let spoken = self.wire.secrets().shown(&versions.join(", "), 200);
@@ -201,10 +208,10 @@ impl Handshake {
                     "the server speaks protocol versions {spoken}, this client {MODERN_VERSION}, {}",
                     VERSIONS.join(", ")
                 );
-                Err(failed(gives_up(Kind::Protocol), reason, None))
+                Err(Failed::for_good(Kind::Protocol, reason))
             }
-            Discovery::Nothing { conclusion, ended, token } => Err(explain(conclusion, &ended, token)),
-            Discovery::Unready(unready) => Err(host_failed(&unready)),
+            Discovery::Nothing { conclusion, ended, token } => Err(Failed::of_end(conclusion, &ended, token)),
+            Discovery::Unready(unready) => Err(Failed::of_host(&unready)),
         }
     }
 
@@ -222,36 +229,41 @@ impl Handshake {
         let body = notification_bytes("notifications/initialized", &Params::none());
         let ready = match self.wire.post(session.carried(), body, probe.clone(), false).await {
             Ok(ready) => ready,
-            Err(unready) => return Err(host_failed(&unready)),
+            Err(unready) => return Err(Failed::of_host(&unready)),
         };
         let token = ready.token;
         match self.wire.send(ready).await {
             Ok(response) => {
-                let end = End::Head {
-                    status: response.status,
-                    headers: &response.headers,
-                    body: classify::BodyEnd::NoAnswer { excerpt: "" },
+                let (status, headers) = (response.status, response.headers);
+                let judged = |body| {
+                    let end = End::Head { status, headers: &headers, body };
+                    classify::handshake(HandshakeStep::Initialized, probe.body_taken(), end)
                 };
-                let conclusion = classify::handshake(HandshakeStep::Initialized, probe.body_taken(), end);
+                let conclusion = judged(BodyEnd::NoAnswer { excerpt: "" });
                 if conclusion.next == HandshakeNext::Proceed {
                     return Ok(());
                 }
-                let reason = format!("HTTP {} to notifications/initialized", response.status.as_u16());
-                let mut refused = failed(conclusion, reason, token);
-                refused.failure.http_status = Some(response.status.as_u16());
+                let reason = format!("HTTP {} to notifications/initialized", status.as_u16());
+                let mut refused = Failed::new(conclusion, reason, token);
+                refused.answered(status.as_u16(), &headers);
+                // Some servers look at the version here only.
+                let body = timeout(REFUSAL_PATIENCE, collect(response.body, EXCERPT)).await;
+                if let Ok(Ok(body)) = body {
+                    refused.read(&Answer::Missing { excerpt: self.wire.secrets().excerpt(&body) });
+                }
                 Err(refused)
             }
             Err(failure) => {
                 let conclusion =
                     classify::handshake(HandshakeStep::Initialized, probe.body_taken(), End::NoHead(failure.cause));
-                Err(failed(conclusion, crate::text::of_failure(&failure), token))
+                Err(Failed::new(conclusion, crate::text::of_failure(&failure), token))
             }
         }
     }
 
-    async fn initialize(&self, generation: u64) -> Result<Session, Failed> {
+    async fn initialize(&self, generation: u64, offer: &'static str) -> Result<Session, Failed> {
         let params = json!({
-            "protocolVersion": VERSIONS[0],
+            "protocolVersion": offer,
             "capabilities": self.introduction.capabilities,
             "clientInfo": self.introduction.client_info,
         });
@@ -272,7 +284,7 @@ impl Handshake {
         let (ended, token) = attempt.run(request, probe.clone(), &mut position).await;
         let Some(end) = ended.end(&position) else {
             return Err(match &ended {
-                Ended::Unready(unready) => host_failed(unready),
+                Ended::Unready(unready) => Failed::of_host(unready),
                 _ => self.timed_out(),
             });
         };
@@ -282,7 +294,7 @@ impl Handshake {
                 let session = lock(&given).take().unwrap_or_else(|| self.session(generation, &headers));
                 self.adopt(session, InitializeResult::from_raw(raw))
             }
-            ended => Err(explain(conclusion, &ended, token)),
+            ended => Err(Failed::of_end(conclusion, &ended, token)),
         }
     }
 
@@ -318,7 +330,7 @@ impl Handshake {
         // MCP 2025-11-25, lifecycle, version negotiation: the client should disconnect; dropping the session does.
         let spoken = self.wire.secrets().shown(&initialized.protocol_version, 40);
         let reason = format!("the server speaks protocol version {spoken:?}, this client {}", VERSIONS.join(", "));
-        Err(failed(gives_up(Kind::Protocol), reason, None))
+        Err(Failed { versions: older_than(&spoken), ..Failed::for_good(Kind::Protocol, reason) })
     }
 
     fn timed_out(&self) -> Failed {
@@ -327,49 +339,10 @@ impl Handshake {
             true,
             End::Interrupted { kind: Kind::Timeout, head_arrived: false },
         );
-        failed(conclusion, format!("the handshake took longer than {} s", self.timeout.as_secs_f64()), None)
+        Failed::new(conclusion, format!("the handshake took longer than {} s", self.timeout.as_secs_f64()), None)
     }
-}
-
-fn gives_up(kind: Kind) -> HandshakeConclusion {
-    HandshakeConclusion { next: HandshakeNext::GiveUp, kind: Some(kind) }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn failed(conclusion: HandshakeConclusion, reason: String, token: Option<u64>) -> Failed {
-    Failed {
-        next: conclusion.next,
-        failure: FlightFailure {
-            kind: conclusion.kind.unwrap_or(Kind::Protocol),
-            reason,
-            http_status: None,
-            excerpt: None,
-            retry_after: None,
-            never_sent: conclusion.next == HandshakeNext::Patience,
-        },
-        token,
-    }
-}
-
-fn host_failed(unready: &Unready) -> Failed {
-    let kind = match unready {
-        Unready::Token(_) => Kind::Auth,
-        Unready::Headers(_) => Kind::Config,
-    };
-    failed(gives_up(kind), unready.to_string(), None)
-}
-
-fn explain(conclusion: HandshakeConclusion, ended: &Ended, token: Option<u64>) -> Failed {
-    let mut failed = failed(conclusion, crate::text::of_end(ended, conclusion.kind), token);
-    if let Ended::Head { status, headers, answer } = ended {
-        failed.failure.http_status = Some(status.as_u16());
-        failed.failure.retry_after = headers::retry_after(headers, SystemTime::now());
-        if let Answer::Missing { excerpt } = answer {
-            failed.failure.excerpt = Some(excerpt.clone()).filter(|excerpt| !excerpt.is_empty());
-        }
-    }
-    failed
 }

@@ -208,6 +208,6 @@ fn aborted(reason: &str) -> FlightFailure {
         http_status: None,
         excerpt: None,
         retry_after: None,
-        never_sent: false,
+        may_pass: false,
     }
 }

@@ -186,6 +186,8 @@ pub enum HandshakeNext {
     Proceed,
     /// Nothing left this process, and it may work in a moment: repeat with patience.
     Patience,
+    /// A gateway said that the server is not up, or it said itself that it is busy: repeat with patience, and not before `Retry-After`.
+    Wait,
     /// It failed; a second try may help.
     TryAgain,
     /// The token was refused: refresh it once and repeat.

@@ -57,14 +57,12 @@ async fn what_a_server_of_the_handshake_era_answers_leads_to_a_handshake() {
 
 #[tokio::test(start_paused = true)]
 async fn what_stood_in_the_way_is_an_error_and_never_a_verdict() {
-    let answers: [(Kind, usize, Script); 12] = [
+    let answers: [(Kind, usize, Script); 10] = [
         (Kind::Auth, 1, |_| Ok(Reply::new(401).header("www-authenticate", "Bearer"))),
         (Kind::Auth, 1, |_| Ok(Reply::new(403))),
         (Kind::Auth, 1, |_| Ok(Reply::new(407))),
         (Kind::Redirect, 1, |_| Ok(Reply::new(302).header("location", "http://other.test/"))),
-        (Kind::RateLimited, 2, |_| Ok(Reply::new(429))),
         (Kind::HttpStatus, 2, |_| Ok(Reply::new(500))),
-        (Kind::Gateway, 2, |_| Ok(Reply::text(503, "not now"))),
         (Kind::ConnectionClosed, 2, |_| Err(Cause::Closed)),
         (Kind::ConnectionClosed, 2, |_| {
             Ok(Reply::new(200).header("content-type", "application/json").chunk("{\"json").broken(Cause::Reset))
@@ -79,6 +77,22 @@ async fn what_stood_in_the_way_is_an_error_and_never_a_verdict() {
         let failure = failure(either_era(&exchange).connect().await);
         assert_eq!((failure.kind, failure.execution), (kind, Execution::NotExecuted), "answer {number}");
         assert_eq!(exchange.ledger().methods(), vec!["server/discover"; probes], "answer {number}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_gateway_gives_no_verdict_however_long_it_is_asked() {
+    for (status, kind) in [(429, Kind::RateLimited), (502, Kind::Gateway), (503, Kind::Gateway), (504, Kind::Gateway)] {
+        let server = Server::new();
+        let exchange = scripted(&server, move |arrival, _| async move {
+            (arrival.method() == "server/discover").then(|| Ok(Reply::text(status, "not now")))
+        });
+        let began = Instant::now();
+        let failure = failure(either_era(&exchange).connect().await);
+        assert_eq!((failure.kind, failure.http_status), (kind, Some(status)));
+        let took = began.elapsed();
+        assert!(took >= seconds(10) && took < seconds(12), "{took:?}");
+        assert_eq!(exchange.ledger().count("initialize"), 0);
     }
 }
 

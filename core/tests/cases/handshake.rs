@@ -98,6 +98,74 @@ async fn the_second_try_may_bring_the_session() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_gateway_that_wakes_up_is_waited_for() {
+    for status in [429, 502, 503, 504] {
+        for method in ["initialize", "notifications/initialized"] {
+            let server = Server::new();
+            let exchange = scripted(&server, move |arrival, nth| async move {
+                (arrival.method() == method && nth < 5).then(|| Ok(Reply::new(status)))
+            });
+            let client = connect(&exchange).await;
+            client.call_tool("poke", NOTHING).await.unwrap();
+            assert_eq!(exchange.ledger().count(method), 6, "{status} to {method}");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn retry_after_is_heeded_in_a_handshake_and_a_longer_one_surfaces() {
+    let after = |wait: &'static str| {
+        let server = Server::new();
+        scripted(&server, move |arrival, nth| async move {
+            let first = arrival.method() == "initialize" && nth == 0;
+            first.then(|| Ok(Reply::new(503).header("retry-after", wait)))
+        })
+    };
+    let began = Instant::now();
+    // Longer than patience, and waited for all the same: the server has said when.
+    connect(&after("30")).await;
+    let took = began.elapsed();
+    assert!(took >= seconds(30) && took < seconds(31), "{took:?}");
+    let began = Instant::now();
+    let exchange = after("61");
+    let failure = failure(builder(&exchange).connect().await);
+    assert_eq!((failure.kind, failure.retry_after, failure.http_status), (Kind::Gateway, Some(seconds(61)), Some(503)));
+    assert!(failure.to_string().contains("61 s"), "{failure}");
+    assert_eq!((began.elapsed(), exchange.ledger().len()), (seconds(0), 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_with_a_deadline_waits_for_a_gateway_as_long_as_that_says() {
+    let server = Server::new();
+    let begun = Instant::now();
+    let exchange =
+        scripted(&server, move |_, _| async move { (begun.elapsed() < seconds(40)).then(|| Ok(Reply::new(502))) });
+    let client = builder(&exchange).lazy(true).connect().await.unwrap();
+    client.call_tool("poke", NOTHING).timeout(seconds(60)).await.unwrap();
+    assert!(begun.elapsed() < seconds(45), "{:?}", begun.elapsed());
+    assert_eq!(server.executed("poke"), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_recovery_waits_for_a_gateway_and_no_longer_than_patience() {
+    for (times, recovers) in [(4, true), (usize::MAX, false)] {
+        let server = Server::new();
+        let exchange = scripted(&server, move |arrival, nth| async move {
+            (arrival.method() == "initialize" && nth > 0 && nth - 1 < times).then(|| Ok(Reply::new(503)))
+        });
+        let client = connect(&exchange).await;
+        server.forget_sessions();
+        let began = Instant::now();
+        let outcome = client.call_tool("poke", NOTHING).await;
+        assert_eq!(outcome.is_ok(), recovers);
+        assert!(began.elapsed() < seconds(12), "{:?}", began.elapsed());
+        if !recovers {
+            assert_eq!(failure(outcome).kind, Kind::RecoveryFailed);
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_session_whose_initialized_fails_gets_its_delete() {
     for cut in [false, true] {
         let server = Server::new();

@@ -158,7 +158,7 @@ pub(crate) mod handshake {
         pub(crate) http_status: Option<u16>,
         pub(crate) excerpt: Option<String>,
         pub(crate) retry_after: Option<Duration>,
-        pub(crate) never_sent: bool,
+        pub(crate) may_pass: bool,
     }
 
     impl Handshake {
@@ -187,7 +187,7 @@ pub(crate) mod handshake {
             http_status: None,
             excerpt: None,
             retry_after: None,
-            never_sent: false,
+            may_pass: false,
         }
     }
 }

@@ -10,7 +10,7 @@ use super::request::Rpc;
 use super::script::Options;
 
 /// Protocol versions with the handshake, oldest first.
-pub(crate) const VERSIONS: [&str; 3] = ["2025-03-26", "2025-06-18", "2025-11-25"];
+pub(crate) const VERSIONS: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
 
 /// The JSON-RPC message that answers a request.
 pub(crate) fn answer(options: &Options, lifecycle: Lifecycle, generation: u64, rpc: &Rpc) -> Value {

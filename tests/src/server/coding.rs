@@ -36,7 +36,7 @@ impl Encoded {
             "gzip" | "x-gzip" => Some(Stage::Codec(Box::new(GzipEncoder::new(flate())))),
             "deflate" => Some(Stage::Codec(Box::new(ZlibEncoder::new(flate())))),
             "raw-deflate" => Some(Stage::Codec(Box::new(DeflateEncoder::new(flate())))),
-            "br" => Some(Stage::Codec(Box::new(BrotliEncoder::new(EncoderParams::default())))),
+            "br" => Some(Stage::Codec(Box::new(BrotliEncoder::new(EncoderParams::default().quality(Level::Fastest))))),
             "zstd" => {
                 let compressor = Compressor::new(EncoderConfig::default()).ok()?;
                 Some(Stage::Zstd(compressor.into_session(StreamConfig::default())))

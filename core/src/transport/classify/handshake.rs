@@ -53,7 +53,7 @@ fn refused(status: StatusCode, body: BodyEnd<'_>) -> HandshakeConclusion {
     match kind {
         Kind::Auth if status == StatusCode::UNAUTHORIZED => return failed(HandshakeNext::Refresh, kind),
         Kind::Auth | Kind::Redirect => return failed(HandshakeNext::GiveUp, kind),
-        Kind::RateLimited | Kind::Gateway => return failed(HandshakeNext::TryAgain, kind),
+        Kind::RateLimited | Kind::Gateway => return failed(HandshakeNext::Wait, kind),
         _ => {}
     }
     match body {

@@ -35,7 +35,7 @@ pub fn probe(body_taken: bool, end: End<'_>) -> EraVerdict {
     match (kind, body) {
         (Kind::Auth, _) if status == StatusCode::UNAUTHORIZED => none(HandshakeNext::Refresh, kind),
         (Kind::Auth | Kind::Redirect, _) => none(HandshakeNext::GiveUp, kind),
-        (Kind::RateLimited | Kind::Gateway, _) => none(HandshakeNext::TryAgain, kind),
+        (Kind::RateLimited | Kind::Gateway, _) => none(HandshakeNext::Wait, kind),
         (_, BodyEnd::TooLarge) => none(HandshakeNext::GiveUp, Kind::TooLarge),
         // Cut off: what the server was about to say is not known.
         (_, BodyEnd::Stopped { orderly: false, .. }) => none(HandshakeNext::TryAgain, Kind::ConnectionClosed),

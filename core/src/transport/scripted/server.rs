@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use super::{Arrival, Reply, Scripted};
 use crate::era::Lifecycle;
-use crate::session::handshake::VERSIONS;
+use crate::era::versions::VERSIONS;
 use crate::transport::exchange::Cause;
 
 /// One session that this server gave.

@@ -55,20 +55,26 @@ fn what_may_pass_is_tried_again() {
             (408, Kind::HttpStatus),
             (409, Kind::HttpStatus),
             (410, Kind::HttpStatus),
-            (429, Kind::RateLimited),
             (500, Kind::HttpStatus),
-            (502, Kind::Gateway),
-            (503, Kind::Gateway),
-            (504, Kind::Gateway),
         ] {
             for body in [EMPTY, text("<html>"), foreign(-32000, "no")] {
                 assert_eq!(answered(step, code, body), (TryAgain, Some(kind)), "{step:?} {code} {body:?}");
             }
         }
     }
+}
+
+#[test]
+fn a_server_that_is_not_up_yet_is_waited_for() {
     let down = ours(-32000, "Server is shutting down");
-    assert_eq!(answered(Initialize, 503, down), (TryAgain, Some(Kind::Gateway)));
-    assert_eq!(answered(Initialize, 429, down), (TryAgain, Some(Kind::RateLimited)));
+    for step in [Initialize, Initialized] {
+        for (code, kind) in [(429, Kind::RateLimited), (502, Kind::Gateway), (503, Kind::Gateway), (504, Kind::Gateway)]
+        {
+            for body in [EMPTY, text("<html>"), foreign(-32000, "no"), down] {
+                assert_eq!(answered(step, code, body), (Wait, Some(kind)), "{step:?} {code} {body:?}");
+            }
+        }
+    }
 }
 
 #[test]

@@ -1,0 +1,99 @@
+//! Why a try of the handshake brought no session, and what that says of the next one.
+
+use std::time::{Duration, SystemTime};
+
+use http::HeaderMap;
+
+use crate::call::attempt::Ended;
+use crate::era::versions;
+use crate::outcome::Kind;
+use crate::transport::answer::Answer;
+use crate::transport::classify::{HandshakeConclusion, HandshakeNext};
+use crate::transport::headers;
+use crate::transport::wire::Unready;
+
+/// Why a flight brought no session.
+#[derive(Clone, Debug)]
+pub(crate) struct FlightFailure {
+    pub(crate) kind: Kind,
+    /// In words; holds no secret.
+    pub(crate) reason: String,
+    pub(crate) http_status: Option<u16>,
+    pub(crate) excerpt: Option<String>,
+    pub(crate) retry_after: Option<Duration>,
+    /// The server was not there, or not yet: who has time may go on asking.
+    pub(crate) may_pass: bool,
+}
+
+/// Why one try failed.
+pub(super) struct Failed {
+    pub(super) next: HandshakeNext,
+    pub(super) failure: FlightFailure,
+    /// The serial of the token that was refused.
+    pub(super) token: Option<u64>,
+    /// The versions that might be offered in place of the one that was, best first.
+    pub(super) versions: Vec<&'static str>,
+}
+
+impl Failed {
+    pub(super) fn new(conclusion: HandshakeConclusion, reason: String, token: Option<u64>) -> Self {
+        Self {
+            next: conclusion.next,
+            failure: FlightFailure {
+                kind: conclusion.kind.unwrap_or(Kind::Protocol),
+                reason,
+                http_status: None,
+                excerpt: None,
+                retry_after: None,
+                may_pass: matches!(conclusion.next, HandshakeNext::Patience | HandshakeNext::Wait),
+            },
+            token,
+            versions: Vec::new(),
+        }
+    }
+
+    /// It failed for good, for this reason.
+    pub(super) fn for_good(kind: Kind, reason: String) -> Self {
+        Self::new(HandshakeConclusion { next: HandshakeNext::GiveUp, kind: Some(kind) }, reason, None)
+    }
+
+    /// The host gave no token or no headers.
+    pub(super) fn of_host(unready: &Unready) -> Self {
+        let kind = match unready {
+            Unready::Token(_) => Kind::Auth,
+            Unready::Headers(_) => Kind::Config,
+        };
+        Self::for_good(kind, unready.to_string())
+    }
+
+    /// What the end of an attempt comes to.
+    pub(super) fn of_end(conclusion: HandshakeConclusion, ended: &Ended, token: Option<u64>) -> Self {
+        let mut failed = Self::new(conclusion, crate::text::of_end(ended, conclusion.kind), token);
+        if let Ended::Head { status, headers, answer } = ended {
+            failed.answered(status.as_u16(), headers);
+            failed.read(answer);
+        }
+        failed
+    }
+
+    /// It was answered with this head.
+    pub(super) fn answered(&mut self, status: u16, headers: &HeaderMap) {
+        self.failure.http_status = Some(status);
+        self.failure.retry_after = headers::retry_after(headers, SystemTime::now());
+    }
+
+    /// This is what the body of that answer said.
+    pub(super) fn read(&mut self, answer: &Answer) {
+        self.versions = versions::listed_in(answer);
+        if let Answer::Missing { excerpt } = answer {
+            self.failure.excerpt = Some(excerpt.clone()).filter(|excerpt| !excerpt.is_empty());
+        }
+    }
+
+    /// The server asks for a longer wait than is waited for.
+    pub(super) fn asks_for_too_long(&mut self, wait: Duration) {
+        self.next = HandshakeNext::GiveUp;
+        self.failure.may_pass = false;
+        self.failure.reason = format!("{}, and the server asks to wait {} s", self.failure.reason, wait.as_secs());
+    }
+}
