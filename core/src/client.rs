@@ -13,6 +13,7 @@ use crate::builder::ClientBuilder;
 use crate::cache::ResultCache;
 use crate::call::options::{CallExtras, IdempotencyKey};
 use crate::config::OptionError;
+use crate::cursors::Cursors;
 use crate::era::Lifecycle;
 use crate::era::terms::{Introduction, Terms};
 use crate::error::Error;
@@ -65,6 +66,7 @@ pub(crate) struct Core {
     pub(crate) sessions: Arc<Sessions>,
     pub(crate) tools: Arc<ToolHints>,
     pub(crate) cache: Arc<ResultCache>,
+    pub(crate) cursors: Cursors,
     pub(crate) budget: Budget,
     closing: AtomicBool,
     closed: watch::Sender<bool>,
@@ -153,6 +155,7 @@ impl Client {
             sessions,
             tools,
             cache,
+            cursors: Cursors::default(),
             budget,
             closing: AtomicBool::new(false),
             closed: watch::Sender::new(false),

@@ -19,6 +19,7 @@ mod call;
 mod client;
 mod clock;
 mod config;
+mod cursors;
 mod era;
 mod error;
 mod event;

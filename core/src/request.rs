@@ -251,14 +251,10 @@ struct Pages<'a> {
 }
 
 impl Pages<'_> {
-    /// One page, and the generation of the session that it came on. `None` if the cursor's session is no longer the current one.
-    async fn page<T: Listed>(
-        &mut self,
-        cursor: Option<&str>,
-        given_in: Option<u64>,
-    ) -> Result<Option<(Page, u64)>, Error> {
+    /// One page, and the generation of the session that it came on. `None` if the session of the list's cursor is no longer the current one.
+    async fn page<T: Listed>(&mut self, cursor: Option<&str>, page: PageOf) -> Result<Option<(Page, u64)>, Error> {
         let mut spec = self.spec.clone();
-        spec.page = Some(PageOf { generation: given_in, binds: cursor.is_some() });
+        spec.page = Some(page);
         // An empty cursor is a cursor (MCP 2025-11-25, server, utilities, pagination: cursors are opaque).
         if let Some(cursor) = cursor {
             spec.params.set("cursor", raw_string(cursor));
@@ -289,10 +285,11 @@ impl Pages<'_> {
 
     /// The one page that begins here.
     async fn one<T: Listed>(&mut self, cursor: &str) -> Result<ListResult<T>, Error> {
-        match self.page::<T>(Some(cursor), None).await? {
-            Some((mut page, _)) => {
+        let given_in = self.client.core().cursors.given_in(&self.spec.method, cursor);
+        match self.page::<T>(Some(cursor), PageOf { generation: given_in, of_caller: true }).await? {
+            Some((mut page, generation)) => {
                 let items = std::mem::take(&mut page.items);
-                Ok(self.listed(items, page))
+                Ok(self.listed(items, page, generation))
             }
             None => Err(call::paging_failed(self.client.core(), &self.spec, REPLACED)),
         }
@@ -303,12 +300,12 @@ impl Pages<'_> {
         let tools = Arc::clone(&self.client.core().tools);
         for _ in 0..=SESSION_LOSSES {
             let epoch = tools.epoch();
-            let Some((page, generation)) = self.page::<T>(None, None).await? else { continue };
+            let Some((page, generation)) = self.page::<T>(None, PageOf::default()).await? else { continue };
             if let Some((items, last)) = self.rest::<T>(page, generation).await? {
                 if self.spec.method == Method::LIST_TOOLS && last.next_cursor.is_none() {
                     tools.record(generation, epoch, items.iter().map(|item| &**item));
                 }
-                return Ok(self.listed(items, last));
+                return Ok(self.listed(items, last, generation));
             }
         }
         Err(call::paging_failed(self.client.core(), &self.spec, REPLACED))
@@ -333,7 +330,7 @@ impl Pages<'_> {
                     "the server gave the same cursor twice",
                 ));
             }
-            match self.page::<T>(Some(&cursor), Some(generation)).await? {
+            match self.page::<T>(Some(&cursor), PageOf { generation: Some(generation), of_caller: false }).await? {
                 Some((next, _)) => page = next,
                 None => return Ok(None),
             }
@@ -342,7 +339,10 @@ impl Pages<'_> {
         Ok(Some((items, page)))
     }
 
-    fn listed<T: Listed>(&self, items: Vec<Box<RawValue>>, last: Page) -> ListResult<T> {
+    fn listed<T: Listed>(&self, items: Vec<Box<RawValue>>, last: Page, generation: u64) -> ListResult<T> {
+        if let Some(cursor) = &last.next_cursor {
+            self.client.core().cursors.give(&self.spec.method, cursor, generation);
+        }
         call::list_finished(self.client.core(), &self.spec);
         ListResult::of(items, last)
     }

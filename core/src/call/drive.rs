@@ -78,7 +78,10 @@ impl Driver {
         loop {
             let outcome = match session {
                 Ok(session) if self.spec.page.is_some_and(|page| page.belongs_elsewhere(session.generation)) => {
-                    return Ok(None);
+                    return match self.spec.page {
+                        Some(page) if page.of_caller => Err(verdict::cursor_outlived(&self.record)),
+                        _ => Ok(None),
+                    };
                 }
                 Ok(current) => {
                     if let Some(page) = &mut self.spec.page {

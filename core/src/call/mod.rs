@@ -49,18 +49,19 @@ pub(crate) struct Spec {
 }
 
 /// One page of a list: part of a call that goes on.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 pub(crate) struct PageOf {
     /// The generation that its cursor was given in; cursors do not outlive their session (MCP 2025-11-25, server, utilities, pagination).
-    /// None for the first page.
+    /// None for the first page, and for a cursor of which that is not known.
     pub(crate) generation: Option<u64>,
-    /// It bears a cursor of the caller's, which belongs to the session that it is first sent on.
-    pub(crate) binds: bool,
+    /// It bears a cursor of the caller's, which belongs, unless it is known better, to the session that it is first sent on. There is no
+    /// first page to begin again at.
+    pub(crate) of_caller: bool,
 }
 
 impl PageOf {
     fn bind(&mut self, generation: u64) {
-        if self.binds {
+        if self.of_caller {
             self.generation.get_or_insert(generation);
         }
     }

@@ -110,6 +110,12 @@ fn circumstances(failure: &FlightFailure, reason: String) -> Circumstances {
     }
 }
 
+/// The caller's cursor belongs to a session that is no longer the current one: it is not sent on this one.
+pub(crate) fn cursor_outlived(record: &CallRecord) -> Error {
+    let reason = "cursor: it was given on a session that was replaced, and means nothing on the new one: list again from the first page";
+    failed(record, Kind::Config, Phase::Queued, Circumstances { reason: reason.to_owned(), ..Circumstances::default() })
+}
+
 /// The server's pages do not end. It answered each, so it handled the call; there is just no list in it.
 pub(crate) fn paging_failed(record: &CallRecord, reason: &str) -> Error {
     let circumstances = Circumstances { reason: reason.to_owned(), ..Circumstances::default() };

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use oncewire::transport::scripted::{Reply, Scripted, Server};
-use oncewire::{Execution, Kind};
+use oncewire::{EventName, Execution, Kind, Proof};
 use serde_json::{Value, json};
 
-use crate::support::{builder, connect, failure, scripted};
+use crate::support::{Log, NOTHING, builder, connect, failure, scripted};
 
 /// A page for each cursor: `pages` maps what was asked for to the next cursor.
 fn paged(server: &Server, pages: fn(Option<&str>, Option<&str>) -> Option<String>) -> Arc<Scripted> {
@@ -136,4 +136,35 @@ async fn a_page_that_is_lost_is_asked_for_again_and_not_the_list() {
     let client = connect(&exchange).await;
     client.list_resources().await.unwrap();
     assert_eq!(cursors(&exchange), [Value::Null, json!("2"), json!("2")]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cursor_of_an_earlier_session_is_not_sent_on_a_later_one() {
+    let server = Server::new();
+    let exchange = paged(&server, |cursor, session| match cursor {
+        None => Some(format!("2 of {}", session.unwrap_or_default())),
+        Some("the same in each") => None,
+        Some(_) => Some("the same in each".to_owned()),
+    });
+    let log = Log::default();
+    let client = builder(&exchange).max_pages(1).on_event(log.observer()).connect().await.unwrap();
+    let cursor = client.list_resources().await.unwrap().next_cursor.unwrap();
+    let further = client.list_resources().cursor(&cursor).await.unwrap().next_cursor.unwrap();
+    server.forget_sessions();
+    client.call_tool("peek", NOTHING).await.unwrap();
+    let sent = exchange.ledger().len();
+    for cursor in [&cursor, &further] {
+        let failure = failure(client.list_resources().cursor(cursor).await);
+        assert_eq!((failure.kind, failure.execution), (Kind::Config, Execution::NotExecuted));
+        assert_eq!((failure.proof, failure.attempts.len()), (Some(Proof::NeverSent), 0));
+        assert!(failure.reason.contains("first page"), "{}", failure.reason);
+    }
+    assert_eq!(exchange.ledger().len(), sent, "nothing was sent");
+    let ended = log.of(EventName::CallFinished);
+    assert_eq!(ended.last().unwrap().kind, Some(Kind::Config), "the call has its end");
+    // Of one that comes from elsewhere nothing is known, and the new session's own are good, also one that is the same in each.
+    client.list_resources().cursor("from elsewhere").await.unwrap();
+    client.list_resources().cursor(&further).await.unwrap();
+    let cursor = client.list_resources().await.unwrap().next_cursor.unwrap();
+    client.list_resources().cursor(&cursor).await.unwrap();
 }
