@@ -10,6 +10,7 @@ export type EventName =
   | "session_lost"
   | "session_suspect"
   | "recovering"
+  | "connect_failed"
   | "session_replaced"
   | "recovery_failed"
   | "attempt_failed"
@@ -29,6 +30,8 @@ export interface Event {
   readonly event: EventName;
   /** When, in milliseconds since the Unix epoch. */
   readonly atMs: number;
+  /** Which server: the origin and path of its URL. A part of the path that looks like a key is `[redacted]`. */
+  readonly server?: string;
   /** The generation of the session. */
   readonly generation?: number;
   /** The method of the call. */

@@ -35,6 +35,7 @@ use crate::session::state::State;
 use crate::session::subscriptions::Subscriptions;
 use crate::settings::{Parts, Settings};
 use crate::tools::ToolHints;
+use crate::transport::redact::address;
 use crate::transport::wire::{OfCaller, Wire};
 
 /// A client of one MCP server. Clones share everything; the last one that is dropped closes it, and [`Client::close`] on any closes
@@ -112,7 +113,7 @@ impl Client {
         let secrets = Arc::new(secrets);
         let background = Background::new(Handle::current());
         let tokens = TokenCache::new(token, background.clone(), Arc::clone(&secrets));
-        let events = EventSink::new(observer, Arc::clone(&secrets));
+        let events = EventSink::new(observer, Arc::clone(&secrets), address(&url).into());
         let caller = OfCaller { headers, provider: header_provider, secrets };
         let wire = Arc::new(Wire::new(exchange, url, caller, tokens, events, background));
         let tools = Arc::new(ToolHints::default());
@@ -138,6 +139,7 @@ impl Client {
             limits: settings.limits,
             era: settings.era,
             verdict: Arc::default(),
+            trouble: Arc::default(),
             terms: Arc::new(Terms::new(&introduction, Arc::clone(&restorable))),
             introduction,
             timeout: settings.handshake_timeout,

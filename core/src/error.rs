@@ -251,6 +251,19 @@ impl StdError for Error {
 
 impl fmt::Display for Failure {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.say(formatter)?;
+        match self.retry_after {
+            Some(wait) if !wait.is_zero() => {
+                let seconds = wait.as_secs().saturating_add(u64::from(wait.subsec_nanos() > 0));
+                write!(formatter, "; the server asks to wait {seconds} s before another try")
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Failure {
+    fn say(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let call = Subject { method: &self.method, name: self.name.as_deref() };
         match (self.execution, self.kind) {
             (Execution::NotExecuted, Kind::Config) => {
@@ -288,7 +301,7 @@ impl fmt::Display for RpcFailure {
     }
 }
 
-/// A call as the text names it: `tools/call "poke"`.
+/// A call as the text names it: `tools/call "poke"`. The handshake is what the host calls it.
 struct Subject<'a> {
     method: &'a str,
     name: Option<&'a str>,
@@ -296,7 +309,7 @@ struct Subject<'a> {
 
 impl fmt::Display for Subject<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(self.method)?;
+        formatter.write_str(if self.method == "initialize" { "connect" } else { self.method })?;
         match self.name {
             Some(name) => write!(formatter, " {name:?}"),
             None => Ok(()),

@@ -32,6 +32,8 @@ pub enum EventName {
     SessionSuspect,
     /// A handshake for a new session begins.
     Recovering,
+    /// The first handshake failed.
+    ConnectFailed,
     /// A new session took the place of the lost one; tools may differ.
     SessionReplaced,
     /// The handshake for a new session failed.
@@ -68,6 +70,7 @@ impl EventName {
             Self::SessionLost => "session_lost",
             Self::SessionSuspect => "session_suspect",
             Self::Recovering => "recovering",
+            Self::ConnectFailed => "connect_failed",
             Self::SessionReplaced => "session_replaced",
             Self::RecoveryFailed => "recovery_failed",
             Self::AttemptFailed => "attempt_failed",
@@ -99,6 +102,9 @@ pub struct Event {
     /// When, in milliseconds since the Unix epoch where it is serialised.
     #[serde(rename = "at_ms", serialize_with = "unix_milliseconds")]
     pub at: SystemTime,
+    /// Which server: the origin and path of its URL. A part of the path that looks like a key is `[redacted]`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub server: Option<String>,
     /// The generation of the session.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub generation: Option<u64>,
@@ -145,6 +151,7 @@ impl Event {
         Self {
             event,
             at: SystemTime::now(),
+            server: None,
             generation: None,
             method: None,
             name: None,
@@ -210,6 +217,8 @@ impl EventStream {
 pub(crate) struct EventSink {
     observer: Option<Observer>,
     secrets: Arc<Secrets>,
+    /// Which server.
+    server: Arc<str>,
     queue: Mutex<Queue>,
     /// Made for the first reader: its ring is a quarter of a megabyte, and most clients have none.
     sender: OnceLock<broadcast::Sender<Event>>,
@@ -231,8 +240,8 @@ impl fmt::Debug for EventSink {
 }
 
 impl EventSink {
-    pub(crate) fn new(observer: Option<Observer>, secrets: Arc<Secrets>) -> Self {
-        Self { observer, secrets, queue: Mutex::default(), sender: OnceLock::new() }
+    pub(crate) fn new(observer: Option<Observer>, secrets: Arc<Secrets>, server: Arc<str>) -> Self {
+        Self { observer, secrets, server, queue: Mutex::default(), sender: OnceLock::new() }
     }
 
     pub(crate) fn subscribe(&self) -> EventStream {
@@ -242,6 +251,11 @@ impl EventSink {
             queue.closed && queue.events.is_empty()
         };
         EventStream { receiver: sender.subscribe(), dropped: 0, closed }
+    }
+
+    /// Which server, in texts.
+    pub(crate) fn server(&self) -> &Arc<str> {
+        &self.server
     }
 
     fn queue(&self) -> MutexGuard<'_, Queue> {
@@ -256,6 +270,7 @@ impl EventSink {
 
     /// Queues; to be followed by [`Self::deliver`] as soon as no lock is held.
     pub(crate) fn push(&self, mut event: Event) {
+        event.server = Some(self.server.to_string());
         event.reason = event.reason.map(|reason| self.secrets.cut(&reason).into_owned());
         let mut queue = self.queue();
         if queue.closed {
@@ -309,6 +324,7 @@ fn trace(event: &Event) {
                 target: "oncewire",
                 $level,
                 event = event.event.as_str(),
+                server = event.server.as_deref(),
                 generation = event.generation,
                 method = event.method.as_deref(),
                 name = event.name.as_deref(),
@@ -327,6 +343,7 @@ fn trace(event: &Event) {
     }
     match event.event {
         EventName::SessionLost
+        | EventName::ConnectFailed
         | EventName::RecoveryFailed
         | EventName::RestoreFailed
         | EventName::ToolDropped

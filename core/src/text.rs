@@ -9,6 +9,8 @@ use crate::transport::classify;
 use crate::transport::exchange::{Cause, WireFailure};
 use crate::transport::headers;
 
+mod gist;
+
 /// The longest chain of causes that a text repeats.
 const CAUSES: usize = 6;
 
@@ -16,6 +18,9 @@ const CAUSES: usize = 6;
 /// connection that ended is the stack's own talk; the error's source has it.
 pub(crate) fn of_failure(failure: &WireFailure) -> String {
     let mut text = failure.to_string();
+    if failure.cause == Cause::Tls && is_no_tls(failure) {
+        return format!("{text}: what answered there speaks no TLS (is the URL to begin with http://?)");
+    }
     if matches!(failure.cause, Cause::Closed | Cause::Reset | Cause::Refused | Cause::RefusedStream) {
         return text;
     }
@@ -32,6 +37,22 @@ pub(crate) fn of_failure(failure: &WireFailure) -> String {
         source = error.source();
     }
     text
+}
+
+/// Was the hello of TLS answered in another language?
+fn is_no_tls(failure: &WireFailure) -> bool {
+    let mut next = failure.source();
+    while let Some(error) = next {
+        if let Some(rustls::Error::InvalidMessage(rustls::InvalidMessage::InvalidContentType)) = error.downcast_ref() {
+            return true;
+        }
+        // An I/O error skips what it wraps when asked for its source.
+        next = match error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref) {
+            Some(wrapped) => Some(wrapped),
+            None => error.source(),
+        };
+    }
+    false
 }
 
 /// How an attempt ended; `kind` is what `classify` made of it.
@@ -55,16 +76,24 @@ pub(crate) fn of_end(ended: &Ended, kind: Option<Kind>) -> String {
                 }
                 format!("HTTP {} with error {}: {shown}", status.as_u16(), error.code)
             }
-            (Answer::Missing { .. }, _) if classify::is_success(*status) => {
-                format!("HTTP {} without an answer to the request", status.as_u16())
+            (Answer::Missing { excerpt }, _) => {
+                let lacks = if classify::is_success(*status) { " without an answer to the request" } else { "" };
+                with_gist(format!("HTTP {}{lacks}", status.as_u16()), excerpt)
             }
-            (Answer::Missing { .. }, _) => format!("HTTP {}", status.as_u16()),
             (Answer::Stopped { failure: None }, _) => "the stream ended without the answer".to_owned(),
             (Answer::Stopped { failure: Some(failure) }, _) => {
                 format!("the answer was cut off: {}", of_failure(failure))
             }
             (Answer::TooLarge, _) => "the answer was larger than allowed".to_owned(),
         },
+    }
+}
+
+/// The text, and what the page says.
+pub(crate) fn with_gist(text: String, excerpt: &str) -> String {
+    match gist::gist(excerpt) {
+        Some(gist) => format!("{text}: {gist}"),
+        None => text,
     }
 }
 

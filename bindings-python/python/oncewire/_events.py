@@ -27,6 +27,8 @@ class Event:
     """What happened."""
     at: datetime
     """When."""
+    server: str | None
+    """Which server: the origin and path of its URL. A part of the path that looks like a key is `[redacted]`."""
     generation: int | None
     """Which session: 1 for the first, one more for each recovery."""
     method: str | None
@@ -65,6 +67,7 @@ class Event:
         return cls(
             event=fields["event"],
             at=_time(fields["at_ms"]),
+            server=fields.get("server"),
             generation=fields.get("generation"),
             method=fields.get("method"),
             name=fields.get("name"),

@@ -40,6 +40,7 @@ EventName = Literal[
     "session_lost",
     "session_suspect",
     "recovering",
+    "connect_failed",
     "session_replaced",
     "recovery_failed",
     "attempt_failed",

@@ -12,6 +12,7 @@ public struct EventName: Word {
     public static let sessionLost = EventName(rawValue: "session_lost")
     public static let sessionSuspect = EventName(rawValue: "session_suspect")
     public static let recovering = EventName(rawValue: "recovering")
+    public static let connectFailed = EventName(rawValue: "connect_failed")
     public static let sessionReplaced = EventName(rawValue: "session_replaced")
     public static let recoveryFailed = EventName(rawValue: "recovery_failed")
     public static let attemptFailed = EventName(rawValue: "attempt_failed")
@@ -35,6 +36,8 @@ public struct Event: JSONBacked {
     public var event: EventName { EventName(rawValue: json["event"]?.stringValue ?? "") }
     /// When.
     public var at: Date { Date(timeIntervalSince1970: (json["at_ms"]?.doubleValue ?? 0) / 1000) }
+    /// Which server: the origin and path of its URL. A part of the path that looks like a key is `[redacted]`.
+    public var server: String? { json["server"]?.stringValue }
     /// The generation of the session.
     public var generation: Int? { json["generation"]?.intValue }
     /// The method of the call.

@@ -21,6 +21,7 @@ use self::drive::Driver;
 pub use self::options::CallOptions;
 use self::options::{CallExtras, IdempotencyKey};
 use self::record::{CallRecord, InFlightToCancel};
+use self::verdict::Connecting;
 use crate::cache::Question;
 use crate::client::Core;
 use crate::clock::{CallClock, Timeouts};
@@ -33,6 +34,7 @@ use crate::policy::decide::Counts;
 use crate::rpc::message::notification_bytes;
 use crate::rpc::params::Params;
 use crate::session::sessions::NoSession;
+use crate::session::state::State;
 
 /// What the caller asked for.
 #[derive(Clone)]
@@ -123,8 +125,14 @@ pub(crate) async fn run_page(
     let goes_on = spec.page.is_some();
     let key = spec.idempotency_key();
     let on_progress = spec.extras.on_progress.clone();
-    let record =
-        Arc::new(CallRecord::new(spec.method.clone(), spec.name.clone(), key, Arc::clone(&clock), on_progress));
+    let record = Arc::new(CallRecord::new(
+        spec.method.clone(),
+        spec.name.clone(),
+        key,
+        server(&core),
+        Arc::clone(&clock),
+        on_progress,
+    ));
     core.budget.deposit();
     // Closing waits for the verdict, and for what the server is told because of it.
     let _held = core.wire.background.hold();
@@ -158,6 +166,10 @@ pub(crate) async fn run_page(
     }
     guard.finish(outcome.as_ref().err(), goes_on);
     outcome
+}
+
+fn server(core: &Core) -> Arc<str> {
+    Arc::clone(core.wire.events.server())
 }
 
 /// The answer that was kept, for everybody or for whoever the next request would be of, unless the client is closed or its session is
@@ -195,7 +207,7 @@ pub(crate) fn list_finished(core: &Core, spec: &Spec) {
 /// A list whose pages do not end: a typed error of a call that was answered, but not with a list.
 pub(crate) fn paging_failed(core: &Core, spec: &Spec, reason: &str) -> Error {
     let clock = Arc::new(CallClock::start(spec.options.timeouts()));
-    let record = CallRecord::new(spec.method.clone(), spec.name.clone(), None, clock, None);
+    let record = CallRecord::new(spec.method.clone(), spec.name.clone(), None, server(core), clock, None);
     let error = verdict::paging_failed(&record, reason);
     core.wire.events.emit(Event {
         kind: Some(error.kind()),
@@ -208,7 +220,7 @@ pub(crate) fn paging_failed(core: &Core, spec: &Spec, reason: &str) -> Error {
 /// There is no session, and no call that wanted it.
 pub(crate) fn handshake_failed(core: &Core, why: &NoSession) -> Error {
     let clock = Arc::new(CallClock::start(Timeouts::default()));
-    let record = CallRecord::new(Method::raw("initialize"), None, None, clock, None);
+    let record = CallRecord::new(Method::raw("initialize"), None, None, server(core), clock, None);
     verdict::without_session(&record, why).without(core.wire.secrets())
 }
 
@@ -223,7 +235,13 @@ impl Guard {
     fn interrupt(&self, kind: Kind) -> Error {
         let phase = self.record.phase();
         self.end(kind);
-        verdict::interrupted(&self.record, kind, phase)
+        verdict::interrupted(&self.record, kind, phase, self.connecting().as_ref())
+    }
+
+    /// What the call waits for, if it is a session.
+    fn connecting(&self) -> Option<Connecting> {
+        let connects = matches!(self.core.sessions.state(), State::Connecting | State::Recovering(_));
+        connects.then(|| Connecting { trouble: self.core.sessions.handshake.trouble() })
     }
 
     fn end(&self, kind: Kind) {

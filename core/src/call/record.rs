@@ -24,6 +24,8 @@ pub(crate) struct CallRecord {
     pub(crate) method: Method,
     pub(crate) name: Option<String>,
     pub(crate) idempotency_key: Option<String>,
+    /// Which server, in texts.
+    pub(crate) server: Arc<str>,
     clock: Arc<CallClock>,
     on_progress: Option<ProgressHandler>,
     course: Mutex<Course>,
@@ -123,10 +125,11 @@ impl CallRecord {
         method: Method,
         name: Option<String>,
         idempotency_key: Option<String>,
+        server: Arc<str>,
         clock: Arc<CallClock>,
         on_progress: Option<ProgressHandler>,
     ) -> Self {
-        Self { method, name, idempotency_key, clock, on_progress, course: Mutex::default() }
+        Self { method, name, idempotency_key, server, clock, on_progress, course: Mutex::default() }
     }
 
     fn course(&self) -> std::sync::MutexGuard<'_, Course> {

@@ -71,29 +71,52 @@ pub(crate) fn answered(record: &CallRecord, error: ErrorObject) -> Error {
     }))
 }
 
-/// The caller's clock, the caller or `close()` ended it.
-pub(crate) fn interrupted(record: &CallRecord, kind: Kind, phase: Phase) -> Error {
-    let reason = match record.trouble() {
-        Some(trouble) => format!("{} (before that: {trouble})", text::of_interruption(kind)),
-        None => text::of_interruption(kind).to_owned(),
+/// A call waits for a handshake.
+pub(crate) struct Connecting {
+    /// Why the latest try of it failed.
+    pub(crate) trouble: Option<Arc<FlightFailure>>,
+}
+
+/// The caller's clock, the caller or `close()` ended it, maybe while it waited for a handshake.
+pub(crate) fn interrupted(record: &CallRecord, kind: Kind, phase: Phase, connecting: Option<&Connecting>) -> Error {
+    let mut reason = text::of_interruption(kind).to_owned();
+    if connecting.is_some() {
+        reason = format!("{reason} while connecting to {}", record.server);
+    }
+    let trouble = connecting.and_then(|connecting| connecting.trouble.as_deref());
+    let mut before = record.trouble().unwrap_or_default();
+    if let Some(trouble) = trouble
+        && !before.contains(&trouble.reason)
+    {
+        before = if before.is_empty() { trouble.reason.clone() } else { format!("{before}; then: {}", trouble.reason) };
+    }
+    if !before.is_empty() {
+        reason = format!("{reason} (before that: {before})");
+    }
+    let circumstances = match trouble {
+        Some(trouble) => circumstances(trouble, reason),
+        None => Circumstances { reason, ..Circumstances::default() },
     };
-    failed(record, kind, phase, Circumstances { reason, ..Circumstances::default() })
+    failed(record, kind, phase, circumstances)
 }
 
 /// There was no session to send it on.
 pub(crate) fn without_session(record: &CallRecord, why: &NoSession) -> Error {
     match why {
-        NoSession::Closed => interrupted(record, Kind::Closed, Phase::Queued),
+        NoSession::Closed => interrupted(record, Kind::Closed, Phase::Queued, None),
         NoSession::Lost => {
             let reason = "the session was lost, and recover() was not called yet".to_owned();
             failed(record, Kind::SessionLost, Phase::Queued, Circumstances { reason, ..Circumstances::default() })
         }
         NoSession::Failed { failure, recovering } => {
             let (kind, reason) = if *recovering {
-                let reason = format!("the session was lost and reconnecting failed, because {}", failure.reason);
+                let reason = format!(
+                    "the session was lost and reconnecting to {} failed, because {}",
+                    record.server, failure.reason
+                );
                 (Kind::RecoveryFailed, reason)
             } else {
-                (failure.kind, format!("connecting to the server failed: {}", failure.reason))
+                (failure.kind, format!("connecting to {} failed: {}", record.server, failure.reason))
             };
             failed(record, kind, Phase::Queued, circumstances(failure, reason))
         }
@@ -106,7 +129,7 @@ fn circumstances(failure: &FlightFailure, reason: String) -> Circumstances {
         http_status: failure.http_status,
         retry_after: failure.retry_after,
         excerpt: failure.excerpt.clone(),
-        source: None,
+        source: failure.source.clone(),
     }
 }
 

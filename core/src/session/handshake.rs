@@ -53,6 +53,8 @@ pub(crate) struct Handshake {
     pub(crate) era: Era,
     /// The era that the server was found to speak; recovery then costs no question.
     pub(crate) verdict: Arc<Mutex<Option<Lifecycle>>>,
+    /// See [`Self::trouble`].
+    pub(crate) trouble: Arc<Mutex<Option<Arc<FlightFailure>>>>,
     pub(crate) introduction: Introduction,
     pub(crate) terms: Arc<Terms>,
     pub(crate) timeout: Duration,
@@ -75,10 +77,14 @@ impl Handshake {
         loop {
             let offer = offers.last().copied().unwrap_or(VERSIONS[0]);
             let mut failed = match timeout(self.timeout, self.once(generation, offer)).await {
-                Ok(Ok(session)) => return Ok(session),
+                Ok(Ok(session)) => {
+                    *lock(&self.trouble) = None;
+                    return Ok(session);
+                }
                 Ok(Err(failed)) => failed,
                 Err(_) => self.timed_out(),
             };
+            *lock(&self.trouble) = Some(Arc::new((*failed.failure).clone()));
             let other = failed.versions.iter().find(|version| !offers.contains(*version)).copied();
             let mut wait = Duration::ZERO;
             let give_up = match failed.next {
@@ -88,7 +94,7 @@ impl Handshake {
                     }
                     wait = failed.failure.retry_after.unwrap_or_default();
                     if wait > self.retry_after_max {
-                        failed.asks_for_too_long(wait);
+                        failed.asks_for_too_long();
                     }
                     failed.next == HandshakeNext::GiveUp || began.elapsed() >= self.connect_patience
                 }
@@ -103,7 +109,7 @@ impl Handshake {
                     let again = self
                         .refresh(failed.token, refreshed)
                         .await
-                        .map_err(|error| FlightFailure { reason: error.to_string(), ..failed.failure.clone() })?;
+                        .map_err(|error| FlightFailure { reason: error.to_string(), ..(*failed.failure).clone() })?;
                     refreshed = true;
                     if again {
                         continue;
@@ -128,13 +134,18 @@ impl Handshake {
                 if failed.next != HandshakeNext::Patience {
                     self.found(None);
                 }
-                return Err(failed.failure);
+                return Err(*failed.failure);
             }
             tokio::select! {
                 () = sleep(wait.saturating_add(backoff.next_delay())) => {}
-                () = self.closing().cancelled() => return Err(failed.failure),
+                () = self.closing().cancelled() => return Err(*failed.failure),
             }
         }
+    }
+
+    /// Why the latest try failed, as long as none succeeds.
+    pub(crate) fn trouble(&self) -> Option<Arc<FlightFailure>> {
+        lock(&self.trouble).clone()
     }
 
     /// When the client closes no further try is begun.
@@ -210,7 +221,7 @@ impl Handshake {
                 );
                 Err(Failed::for_good(Kind::Protocol, reason))
             }
-            Discovery::Nothing { conclusion, ended, token } => Err(Failed::of_end(conclusion, &ended, token)),
+            Discovery::Nothing { conclusion, ended, token } => Err(Failed::of_end(conclusion, ended, token)),
             Discovery::Unready(unready) => Err(Failed::of_host(&unready)),
         }
     }
@@ -249,7 +260,9 @@ impl Handshake {
                 // Some servers look at the version here only.
                 let body = timeout(REFUSAL_PATIENCE, collect(response.body, EXCERPT)).await;
                 if let Ok(Ok(body)) = body {
-                    refused.read(&Answer::Missing { excerpt: self.wire.secrets().excerpt(&body) });
+                    let excerpt = self.wire.secrets().excerpt(&body);
+                    refused.failure.reason = crate::text::with_gist(refused.failure.reason, &excerpt);
+                    refused.read(&Answer::Missing { excerpt });
                 }
                 Err(refused)
             }
@@ -294,7 +307,7 @@ impl Handshake {
                 let session = lock(&given).take().unwrap_or_else(|| self.session(generation, &headers));
                 self.adopt(session, InitializeResult::from_raw(raw))
             }
-            ended => Err(Failed::of_end(conclusion, &ended, token)),
+            ended => Err(Failed::of_end(conclusion, ended, token)),
         }
     }
 

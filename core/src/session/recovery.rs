@@ -156,10 +156,11 @@ impl Sessions {
     }
 
     fn fail_in_order(self: &Arc<Self>, number: u64, generation: u64, failure: FlightFailure) {
+        let name = if generation > 1 { EventName::RecoveryFailed } else { EventName::ConnectFailed };
         let event = Event {
             kind: Some(failure.kind),
             http_status: failure.http_status,
-            ..Event::of_generation(EventName::RecoveryFailed, generation).because(failure.reason.clone())
+            ..Event::of_generation(name, generation).because(failure.reason.clone())
         };
         {
             let mut shared = self.shared();
@@ -208,6 +209,7 @@ fn aborted(reason: &str) -> FlightFailure {
         http_status: None,
         excerpt: None,
         retry_after: None,
+        source: None,
         may_pass: false,
     }
 }

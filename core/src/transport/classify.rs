@@ -27,6 +27,11 @@ use super::exchange::Cause;
 use crate::era::Lifecycle;
 use crate::outcome::{Execution, Kind, Proof};
 
+/// Does this status say that there is nothing at the path of the request, or nothing that is spoken to like that?
+pub(crate) fn is_nothing_there(status: StatusCode) -> bool {
+    matches!(status, StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED)
+}
+
 /// What is known of one attempt of a call after it ended.
 #[derive(Clone, Copy, Debug)]
 pub struct Evidence<'a> {

@@ -289,5 +289,12 @@ fn looks_made_up(part: &str) -> bool {
         && part.bytes().any(|byte| byte.is_ascii_alphabetic())
 }
 
+/// Where a server is, fit for a log: its origin and path, without secrets.
+pub(crate) fn address(url: &Url) -> String {
+    let parts = url.path_segments().into_iter().flatten();
+    let parts: Vec<_> = parts.map(|part| if looks_made_up(part) { MARK } else { part }).collect();
+    format!("{}/{}", url.origin().ascii_serialization(), parts.join("/"))
+}
+
 #[cfg(test)]
 mod tests;

@@ -26,6 +26,7 @@ mod retries;
 mod secrets;
 mod subscriptions;
 mod support;
+mod texts;
 mod threads;
 mod tokens;
 mod tools_first;

@@ -132,7 +132,9 @@ async fn a_failed_flight_fails_its_waiters_together_and_the_next_call_tries_agai
         assert_eq!((failure.kind, failure.execution), (Kind::RecoveryFailed, Execution::NotExecuted));
         assert_eq!(failure.proof, Some(Proof::SessionRejected));
         assert!(
-            failure.reason.contains("the session was lost and reconnecting failed, because HTTP 500"),
+            failure
+                .reason
+                .contains("the session was lost and reconnecting to http://server.test/mcp failed, because HTTP 500"),
             "{}",
             failure.reason
         );

@@ -99,7 +99,7 @@ impl Record {
                     assert_eq!(event.generation, generation + 1, "a generation left out: {events:?}");
                     flying = Some(event.generation);
                 }
-                EventName::RecoveryFailed => {
+                EventName::ConnectFailed | EventName::RecoveryFailed => {
                     assert_eq!(flying.take(), Some(event.generation), "an end of no flight: {events:?}");
                 }
                 EventName::Ready => {

@@ -158,6 +158,7 @@ pub(crate) mod handshake {
         pub(crate) http_status: Option<u16>,
         pub(crate) excerpt: Option<String>,
         pub(crate) retry_after: Option<Duration>,
+        pub(crate) source: Option<Arc<dyn std::error::Error + Send + Sync>>,
         pub(crate) may_pass: bool,
     }
 
@@ -187,6 +188,7 @@ pub(crate) mod handshake {
             http_status: None,
             excerpt: None,
             retry_after: None,
+            source: None,
             may_pass: false,
         }
     }

@@ -22,7 +22,7 @@ impl Judge<'_> {
             let generation = generation.unwrap_or_default();
             let right = match event {
                 EventName::Connecting | EventName::Recovering => !std::mem::replace(&mut flying, true),
-                EventName::RecoveryFailed => std::mem::take(&mut flying),
+                EventName::ConnectFailed | EventName::RecoveryFailed => std::mem::take(&mut flying),
                 EventName::Ready => {
                     let in_order = std::mem::take(&mut flying) && generation == ready + 1;
                     ready = generation;

@@ -5,6 +5,8 @@ use std::time::{Duration, Instant};
 use oncewire::{Client, Execution, Kind, Phase, Proof};
 use oncewire_tests::server::{FaultServer, Options};
 use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpListener;
 
 use super::tls_front::{Authority, TlsFront};
 
@@ -41,6 +43,23 @@ async fn an_unknown_authority_surfaces_at_once_whatever_the_patience() {
         assert!(error.to_string().contains("TLS") || error.to_string().contains("certificate"), "{error}");
     }
     assert_eq!(server.ledger().connections.opened, 0);
+}
+
+#[tokio::test]
+async fn a_server_without_tls_behind_an_https_url_is_told_in_plain_words() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("https://{}/mcp", listener.local_addr().unwrap());
+    let serving = tokio::spawn(async move {
+        loop {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            let _ = stream.read(&mut [0; 1_024]).await;
+            let _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n").await;
+        }
+    });
+    let error = Client::builder(url).no_proxy().connect().await.unwrap_err();
+    serving.abort();
+    assert_eq!((error.kind(), error.proof()), (Kind::Connect, Some(Proof::NeverSent)), "{error}");
+    assert!(error.to_string().contains("speaks no TLS (is the URL to begin with http://?)"), "{error}");
 }
 
 #[tokio::test]

@@ -1,5 +1,7 @@
 //! Why a try of the handshake brought no session, and what that says of the next one.
 
+use std::error::Error;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use http::HeaderMap;
@@ -8,9 +10,13 @@ use crate::call::attempt::Ended;
 use crate::era::versions;
 use crate::outcome::Kind;
 use crate::transport::answer::Answer;
-use crate::transport::classify::{HandshakeConclusion, HandshakeNext};
+use crate::transport::classify::{self, HandshakeConclusion, HandshakeNext};
 use crate::transport::headers;
 use crate::transport::wire::Unready;
+
+/// What to look at where a handshake is told that there is nothing of the kind.
+const NOTHING_THERE: &str =
+    " (is the path of the URL right? Servers with the two endpoints of 2024-11-05 are of another transport)";
 
 /// Why a flight brought no session.
 #[derive(Clone, Debug)]
@@ -21,6 +27,8 @@ pub(crate) struct FlightFailure {
     pub(crate) http_status: Option<u16>,
     pub(crate) excerpt: Option<String>,
     pub(crate) retry_after: Option<Duration>,
+    /// The error underneath.
+    pub(crate) source: Option<Arc<dyn Error + Send + Sync>>,
     /// The server was not there, or not yet: who has time may go on asking.
     pub(crate) may_pass: bool,
 }
@@ -28,7 +36,7 @@ pub(crate) struct FlightFailure {
 /// Why one try failed.
 pub(super) struct Failed {
     pub(super) next: HandshakeNext,
-    pub(super) failure: FlightFailure,
+    pub(super) failure: Box<FlightFailure>,
     /// The serial of the token that was refused.
     pub(super) token: Option<u64>,
     /// The versions that might be offered in place of the one that was, best first.
@@ -39,14 +47,15 @@ impl Failed {
     pub(super) fn new(conclusion: HandshakeConclusion, reason: String, token: Option<u64>) -> Self {
         Self {
             next: conclusion.next,
-            failure: FlightFailure {
+            failure: Box::new(FlightFailure {
                 kind: conclusion.kind.unwrap_or(Kind::Protocol),
                 reason,
                 http_status: None,
                 excerpt: None,
                 retry_after: None,
+                source: None,
                 may_pass: matches!(conclusion.next, HandshakeNext::Patience | HandshakeNext::Wait),
-            },
+            }),
             token,
             versions: Vec::new(),
         }
@@ -67,11 +76,18 @@ impl Failed {
     }
 
     /// What the end of an attempt comes to.
-    pub(super) fn of_end(conclusion: HandshakeConclusion, ended: &Ended, token: Option<u64>) -> Self {
-        let mut failed = Self::new(conclusion, crate::text::of_end(ended, conclusion.kind), token);
-        if let Ended::Head { status, headers, answer } = ended {
-            failed.answered(status.as_u16(), headers);
-            failed.read(answer);
+    pub(super) fn of_end(conclusion: HandshakeConclusion, ended: Ended, token: Option<u64>) -> Self {
+        let mut failed = Self::new(conclusion, crate::text::of_end(&ended, conclusion.kind), token);
+        match ended {
+            Ended::Head { status, headers, answer } => {
+                if classify::is_nothing_there(status) {
+                    failed.failure.reason += NOTHING_THERE;
+                }
+                failed.answered(status.as_u16(), &headers);
+                failed.read(&answer);
+            }
+            Ended::NoHead(failure) => failed.failure.source = Some(Arc::new(failure)),
+            Ended::Silent { .. } | Ended::Unready(_) => {}
         }
         failed
     }
@@ -91,9 +107,8 @@ impl Failed {
     }
 
     /// The server asks for a longer wait than is waited for.
-    pub(super) fn asks_for_too_long(&mut self, wait: Duration) {
+    pub(super) fn asks_for_too_long(&mut self) {
         self.next = HandshakeNext::GiveUp;
         self.failure.may_pass = false;
-        self.failure.reason = format!("{}, and the server asks to wait {} s", self.failure.reason, wait.as_secs());
     }
 }

@@ -86,6 +86,8 @@ fn of_the_url_values_of_the_query_and_made_up_parts_of_the_path_are_secrets() {
         assert_eq!(secrets.cut(secret), MARK, "{secret}");
     }
     assert_eq!(secrets.cut("Cannot POST /api/mcp"), "Cannot POST /api/mcp");
+    assert_eq!(address(&server), "https://server.test:8443/api/[redacted]/mcp");
+    assert_eq!(address(&url("http://[::1]:80/?key=x")), "http://[::1]/");
 }
 
 #[test]
