@@ -151,6 +151,7 @@ pub(crate) struct ClientOptions {
     era: Option<Era>,
     extensions: Option<Map<String, Value>>,
     cache: Option<bool>,
+    cookies: Option<bool>,
     lazy: Option<bool>,
     listen: Option<bool>,
     idempotency_keys: Option<bool>,
@@ -213,6 +214,7 @@ impl ClientOptions {
             era = |era| era;
             extensions = |extensions| extensions;
             cache = |cache| cache;
+            cookies = |cookies| cookies;
             lazy = |lazy| lazy;
             listen = |listen| listen;
             idempotency_keys = |keys| keys;

@@ -137,6 +137,8 @@ export interface ConnectOptions extends CallDefaults, Callbacks {
   extensions?: Record<string, JsonObject> | RawJson;
   /** Answer lists and reads from memory as long as the server allows it. Default: false. */
   cache?: boolean;
+  /** Cookies that the server, or a balancer in front of it, sets go back to it, and nowhere else. Default: true. */
+  cookies?: boolean;
   /** `connect` returns without a handshake; the first call makes it. Default: false. */
   lazy?: boolean;
   /** Keep the server's optional GET stream open, on which it may speak unasked. Default: true. */

@@ -83,6 +83,7 @@ fn option(b: ClientBuilder, name: &str, value: &Bound<'_, PyAny>, host: &Host) -
         "era" => b.era(word(name, value)?),
         "extensions" => b.extensions(members(name, value)?),
         "cache" => b.cache(truth(name, value)?),
+        "cookies" => b.cookies(truth(name, value)?),
         "lazy" => b.lazy(truth(name, value)?),
         "listen" => b.listen(truth(name, value)?),
         "idempotency_keys" => b.idempotency_keys(truth(name, value)?),

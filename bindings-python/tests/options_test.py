@@ -95,6 +95,7 @@ EVERYTHING: dict[str, Any] = {
     "era": "legacy",
     "extensions": {"dev.example/one": {"n": 1}},
     "cache": True,
+    "cookies": False,
     "lazy": False,
     "listen": False,
     "idempotency_keys": True,

@@ -181,6 +181,7 @@ pub struct ClientOptions {
     /// A JSON object.
     pub extensions: Option<String>,
     pub cache: Option<bool>,
+    pub cookies: Option<bool>,
     pub lazy: Option<bool>,
     pub listen: Option<bool>,
     pub idempotency_keys: Option<bool>,
@@ -224,7 +225,7 @@ pub(crate) fn apply(mut builder: ClientBuilder, options: ClientOptions) -> Resul
         timeout as Duration, idle_timeout as Duration, reset_on_progress, max_total_timeout as Duration, resend as Resend,
         orphan_timeout as Duration, connect_timeout as Duration, connect_patience as Duration, handshake_timeout as Duration,
         close_timeout as Duration, retry_after_max as Duration, pool_idle_timeout as Duration, fresh_connection,
-        trust_annotations as TrustAnnotations, recovery as Recovery, era as Era, cache, lazy, listen, idempotency_keys, root_certificates
+        trust_annotations as TrustAnnotations, recovery as Recovery, era as Era, cache, cookies, lazy, listen, idempotency_keys, root_certificates
     );
     if let Some(extensions) = options.extensions {
         builder = builder.extensions(json_argument("initialize", "extensions", &extensions)?);

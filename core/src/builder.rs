@@ -198,6 +198,13 @@ impl ClientBuilder {
         self
     }
 
+    /// Cookies that the server, or a balancer in front of it, sets go back to it, and nowhere else (RFC 6265). There is one jar for the
+    /// client, in memory, of at most 50 cookies. Default: true.
+    pub fn cookies(mut self, cookies: bool) -> Self {
+        self.draft.settings.cookies = cookies;
+        self
+    }
+
     /// [`Self::connect`] returns without a handshake; the first call makes it. Default: false.
     pub fn lazy(mut self, lazy: bool) -> Self {
         self.lazy = lazy;

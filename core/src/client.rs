@@ -35,6 +35,7 @@ use crate::session::state::State;
 use crate::session::subscriptions::Subscriptions;
 use crate::settings::{Parts, Settings};
 use crate::tools::ToolHints;
+use crate::transport::cookies::CookieJar;
 use crate::transport::redact::address;
 use crate::transport::wire::{OfCaller, Wire};
 
@@ -89,6 +90,7 @@ impl Core {
         let background = &self.wire.background;
         let patience = self.settings.close_timeout;
         background.closing().cancel();
+        self.sessions.handshake.end_leftovers();
         self.sessions.close();
         // Calls see that the client closes, and let go of their sessions, which ends them. A call that nobody polls does not: half of
         // the time is for it, the other half for the DELETE that it holds up.
@@ -114,7 +116,8 @@ impl Client {
         let background = Background::new(Handle::current());
         let tokens = TokenCache::new(token, background.clone(), Arc::clone(&secrets));
         let events = EventSink::new(observer, Arc::clone(&secrets), address(&url).into());
-        let caller = OfCaller { headers, provider: header_provider, secrets };
+        let cookies = settings.cookies.then(CookieJar::default);
+        let caller = OfCaller { headers, provider: header_provider, secrets, cookies };
         let wire = Arc::new(Wire::new(exchange, url, caller, tokens, events, background));
         let tools = Arc::new(ToolHints::default());
         let cache = Arc::new(ResultCache::new(settings.cache));

@@ -48,6 +48,8 @@ pub(crate) struct Settings {
     pub(crate) era: Era,
     /// Keep the results that the server allows to be kept.
     pub(crate) cache: bool,
+    /// Cookies go back to where they are from.
+    pub(crate) cookies: bool,
     /// What the host declares besides what this client does by itself, by the id of the extension.
     pub(crate) extensions: Map<String, Value>,
 }
@@ -113,6 +115,7 @@ impl Draft {
                 client_version: env!("CARGO_PKG_VERSION").to_owned(),
                 era: Era::default(),
                 cache: false,
+                cookies: true,
                 extensions: Map::new(),
             },
             backoff: (backoff::FIRST, backoff::MAX),

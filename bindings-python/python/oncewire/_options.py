@@ -104,6 +104,8 @@ class ConnectOptions(CallOptions, total=False):
     """Extensions of the protocol that you speak, by id, each with its settings: they are declared to the server. Default: none."""
     cache: bool | None
     """Answer lists and reads from memory as long as the server allows it. Default: False."""
+    cookies: bool | None
+    """Cookies that the server, or a balancer in front of it, sets go back to it, and nowhere else. Default: True."""
     lazy: bool | None
     """Connecting returns at once, and the first call makes the handshake. Default: False."""
     listen: bool | None

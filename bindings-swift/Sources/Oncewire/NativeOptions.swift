@@ -89,6 +89,7 @@ extension ClientOptions {
             },
             extensions: extensions.map { JSONValue.object($0).jsonText },
             cache: cache,
+            cookies: cookies,
             lazy: lazy,
             listen: listen,
             idempotencyKeys: idempotencyKeys,

@@ -217,6 +217,8 @@ public struct ClientOptions: Sendable {
     public var extensions: [String: JSONValue]?
     /// Answer lists and reads from memory as long as the server allows it.
     public var cache: Bool?
+    /// Cookies that the server, or a balancer in front of it, sets go back to it, and nowhere else.
+    public var cookies: Bool?
     /// Connecting returns without a handshake; the first call makes it.
     public var lazy: Bool?
     /// Keep the server's optional GET stream open.

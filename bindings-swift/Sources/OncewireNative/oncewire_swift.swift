@@ -3454,6 +3454,7 @@ public struct ClientOptions {
      */
     public var extensions: String?
     public var cache: Bool?
+    public var cookies: Bool?
     public var lazy: Bool?
     public var listen: Bool?
     public var idempotencyKeys: Bool?
@@ -3476,7 +3477,7 @@ public struct ClientOptions {
     public init(timeout: Span?, idleTimeout: Span?, resetOnProgress: Bool?, maxTotalTimeout: Span?, resend: ResendOption?, toolOptions: [String: CallOptions], orphanTimeout: Span?, connectTimeout: Span?, connectPatience: Span?, handshakeTimeout: Span?, closeTimeout: Span?, retryAfterMax: Span?, backoff: BackoffOption?, retryBudget: RetryBudgetOption?, maxMessage: UInt64?, maxEvent: UInt64?, maxPages: UInt64?, poolIdleTimeout: Span?, freshConnection: Bool?, tcpKeepAlive: KeepAliveOption?, http2Ping: PingOption?, trustAnnotations: TrustAnnotationsOption?, recovery: RecoveryOption?, era: EraOption?, 
         /**
          * A JSON object.
-         */extensions: String?, cache: Bool?, lazy: Bool?, listen: Bool?, idempotencyKeys: Bool?, tokenProvider: Hook?, headers: [HeaderOption], headerProvider: Hook?, onSampling: Hook?, onElicitation: Hook?, onRoots: Hook?, onNotification: NotificationSink?, onEvent: EventSink?, clientInfo: ClientInfoOption?, rootCertificates: Data?, clientCertificate: ClientIdentityOption?, proxy: ProxyOption?, httpVersion: HttpVersionOption?) {
+         */extensions: String?, cache: Bool?, cookies: Bool?, lazy: Bool?, listen: Bool?, idempotencyKeys: Bool?, tokenProvider: Hook?, headers: [HeaderOption], headerProvider: Hook?, onSampling: Hook?, onElicitation: Hook?, onRoots: Hook?, onNotification: NotificationSink?, onEvent: EventSink?, clientInfo: ClientInfoOption?, rootCertificates: Data?, clientCertificate: ClientIdentityOption?, proxy: ProxyOption?, httpVersion: HttpVersionOption?) {
         self.timeout = timeout
         self.idleTimeout = idleTimeout
         self.resetOnProgress = resetOnProgress
@@ -3503,6 +3504,7 @@ public struct ClientOptions {
         self.era = era
         self.extensions = extensions
         self.cache = cache
+        self.cookies = cookies
         self.lazy = lazy
         self.listen = listen
         self.idempotencyKeys = idempotencyKeys
@@ -3563,6 +3565,7 @@ public struct FfiConverterTypeClientOptions: FfiConverterRustBuffer {
                 era: FfiConverterOptionTypeEraOption.read(from: &buf), 
                 extensions: FfiConverterOptionString.read(from: &buf), 
                 cache: FfiConverterOptionBool.read(from: &buf), 
+                cookies: FfiConverterOptionBool.read(from: &buf), 
                 lazy: FfiConverterOptionBool.read(from: &buf), 
                 listen: FfiConverterOptionBool.read(from: &buf), 
                 idempotencyKeys: FfiConverterOptionBool.read(from: &buf), 
@@ -3609,6 +3612,7 @@ public struct FfiConverterTypeClientOptions: FfiConverterRustBuffer {
         FfiConverterOptionTypeEraOption.write(value.era, into: &buf)
         FfiConverterOptionString.write(value.extensions, into: &buf)
         FfiConverterOptionBool.write(value.cache, into: &buf)
+        FfiConverterOptionBool.write(value.cookies, into: &buf)
         FfiConverterOptionBool.write(value.lazy, into: &buf)
         FfiConverterOptionBool.write(value.listen, into: &buf)
         FfiConverterOptionBool.write(value.idempotencyKeys, into: &buf)

@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 use self::failed::Failed;
 pub(crate) use self::failed::FlightFailure;
-use super::Session;
+use super::{Session, delete};
 use crate::auth::TokenError;
 use crate::call::attempt::{Attempt, Ended, Request};
 use crate::config::Era;
@@ -37,7 +37,7 @@ use crate::transport::classify::{self, BodyEnd, End, HandshakeConclusion, Handsh
 use crate::transport::headers;
 use crate::transport::limits::{EXCERPT, collect};
 use crate::transport::probe::Probe;
-use crate::transport::wire::Wire;
+use crate::transport::wire::{Carried, Wire};
 
 /// Tries of one flight. Those that found no server, or one that is not up yet, do not count: they have `connect_patience`.
 const TRIES: u32 = 2;
@@ -67,6 +67,13 @@ pub(crate) struct Handshake {
 impl Handshake {
     /// Flies until there is a session or no sense in going on.
     pub(crate) async fn fly(&self, generation: u64) -> Result<Session, FlightFailure> {
+        let flown = self.try_on(generation).await;
+        // Not before it is known which session is ours.
+        self.end_leftovers();
+        flown
+    }
+
+    async fn try_on(&self, generation: u64) -> Result<Session, FlightFailure> {
         let began = Instant::now();
         let mut backoff = Backoff::new(self.backoff.capped(NEVER_SENT_MAX));
         let mut tries = 0;
@@ -146,6 +153,13 @@ impl Handshake {
     /// Why the latest try failed, as long as none succeeds.
     pub(crate) fn trouble(&self) -> Option<Arc<FlightFailure>> {
         lock(&self.trouble).clone()
+    }
+
+    /// Ends the sessions that the server made without being asked.
+    pub(crate) fn end_leftovers(&self) {
+        for id in self.wire.leftovers.take() {
+            delete(&self.wire, Carried { session: Some(id), ..Carried::default() }, None, self.delete_timeout);
+        }
     }
 
     /// When the client closes no further try is begun.
@@ -229,7 +243,7 @@ impl Handshake {
     /// The client's side of a connection of the modern era: there is nothing of it on the server.
     fn modern(&self, generation: u64, said: InitializeResult) -> Session {
         let mut session = self.session(generation, &http::HeaderMap::new());
-        session.version = Terms::version();
+        session.version = Some(Terms::version());
         session.initialized = Arc::new(said);
         session.terms = Some(Arc::clone(&self.terms));
         session
@@ -303,8 +317,8 @@ impl Handshake {
         };
         let conclusion = classify::handshake(HandshakeStep::Initialize, probe.body_taken(), end);
         match ended {
-            Ended::Head { headers, answer: Answer::Result(raw), .. } if conclusion.next == HandshakeNext::Proceed => {
-                let session = lock(&given).take().unwrap_or_else(|| self.session(generation, &headers));
+            Ended::Head { answer: Answer::Result(raw), .. } if conclusion.next == HandshakeNext::Proceed => {
+                let session = lock(&given).take().unwrap_or_else(|| self.session(generation, &http::HeaderMap::new()));
                 self.adopt(session, InitializeResult::from_raw(raw))
             }
             ended => Err(Failed::of_end(conclusion, ended, token)),
@@ -316,11 +330,12 @@ impl Handshake {
         let id = headers::session_id(headers);
         if let Some(id) = &id {
             self.wire.secrets().add_session(id.reveal());
+            self.wire.leftovers.is_ours(id);
         }
         Session {
             generation,
             id,
-            version: HeaderValue::from_static(VERSIONS[0]),
+            version: None,
             initialized: Arc::new(InitializeResult::from_raw(Box::default())),
             terms: None,
             gone: CancellationToken::new(),
@@ -336,7 +351,7 @@ impl Handshake {
     fn adopt(&self, mut session: Session, initialized: InitializeResult) -> Result<Session, Failed> {
         let spoken = VERSIONS.into_iter().find(|version| *version == initialized.protocol_version);
         if let Some(version) = spoken {
-            session.version = HeaderValue::from_static(version);
+            session.version = Some(HeaderValue::from_static(version));
             session.initialized = Arc::new(initialized);
             return Ok(session);
         }

@@ -43,7 +43,8 @@ pub(crate) struct Session {
     pub(crate) generation: u64,
     pub(crate) initialized: Arc<InitializeResult>,
     id: Option<SessionId>,
-    version: HeaderValue,
+    /// `None` until it is agreed on.
+    version: Option<HeaderValue>,
     /// In the modern era only.
     terms: Option<Arc<Terms>>,
     gone: CancellationToken,
@@ -58,7 +59,7 @@ pub(crate) struct Session {
 
 impl Session {
     pub(crate) fn carried(&self) -> Carried {
-        Carried { session: self.id.clone(), version: Some(self.version.clone()), ..Carried::default() }
+        Carried { session: self.id.clone(), version: self.version.clone(), ..Carried::default() }
     }
 
     /// What a request carries outside of its body, and its params with what they have to say in this era.
@@ -120,21 +121,22 @@ impl Session {
         if self.id.is_none() || self.gone.is_cancelled() || self.ended.swap(true, Ordering::AcqRel) {
             return;
         }
-        let wire = Arc::clone(&self.wire);
-        let carried = self.carried();
-        let generation = self.generation;
-        let patience = self.delete_timeout;
-        drop(self.wire.background.spawn(async move {
-            let deleting = async {
-                let ready = wire.delete(carried).await.ok()?;
-                Some(wire.send(ready).await.map(|response| response.status).map_err(|failure| failure.cause))
-            };
-            // One attempt, whatever comes of it.
-            let head = timeout(patience, deleting).await.ok().flatten();
-            let gone = head.is_some_and(classify::delete);
-            tracing::debug!(target: "oncewire", generation, gone, "session deleted");
-        }));
+        delete(&self.wire, self.carried(), Some(self.generation), self.delete_timeout);
     }
+}
+
+/// One DELETE, whatever comes of it, in a task of its own.
+fn delete(wire: &Arc<Wire>, carried: Carried, generation: Option<u64>, patience: Duration) {
+    let sending = Arc::clone(wire);
+    drop(wire.background.spawn(async move {
+        let deleting = async {
+            let ready = sending.delete(carried).await.ok()?;
+            Some(sending.send(ready).await.map(|response| response.status).map_err(|failure| failure.cause))
+        };
+        let head = timeout(patience, deleting).await.ok().flatten();
+        let gone = head.is_some_and(classify::delete);
+        tracing::debug!(target: "oncewire", generation, gone, "session deleted");
+    }));
 }
 
 impl Drop for Session {

@@ -2,9 +2,11 @@
 
 pub(crate) mod answer;
 pub mod classify;
+pub(crate) mod cookies;
 pub mod exchange;
 pub(crate) mod headers;
 pub(crate) mod http;
+pub(crate) mod leftovers;
 pub(crate) mod limits;
 pub mod probe;
 pub(crate) mod redact;

@@ -14,8 +14,10 @@ use tokio::time::timeout;
 use url::Url;
 
 use super::classify::{self, Redirect};
+use super::cookies::CookieJar;
 use super::exchange::{Cause, Exchange, WireFailure, WireRequest, WireResponse};
 use super::headers::{self, SessionId, Standing};
+use super::leftovers::Leftovers;
 use super::probe::Probe;
 use super::redact::Secrets;
 use crate::auth::{PROVIDER_PATIENCE, ProviderError, Token, TokenCache, TokenError};
@@ -40,6 +42,8 @@ pub(crate) struct OfCaller {
     pub(crate) provider: Option<HeaderProvider>,
     /// What is secret of all that is sent.
     pub(crate) secrets: Arc<Secrets>,
+    /// `None` if cookies are not wanted.
+    pub(crate) cookies: Option<CookieJar>,
 }
 
 /// All that is needed to send: shared by the client and by each of its sessions.
@@ -54,6 +58,7 @@ pub(crate) struct Wire {
     pub(crate) ids: IdSource,
     pub(crate) events: EventSink,
     pub(crate) background: Background,
+    pub(crate) leftovers: Leftovers,
 }
 
 impl fmt::Debug for Wire {
@@ -121,6 +126,7 @@ impl Wire {
             ids: IdSource::default(),
             events,
             background,
+            leftovers: Leftovers::default(),
         }
     }
 
@@ -239,7 +245,14 @@ impl Wire {
         for hop in 0.. {
             let exchange = self.exchange.lock().unwrap_or_else(PoisonError::into_inner).clone();
             let Some(exchange) = exchange else { return Err(WireFailure::new(Cause::Other)) };
-            let mut response = exchange.send(request.clone()).await?;
+            let mut sent = request.clone();
+            if let Some(cookies) = &self.caller.cookies {
+                cookies.give(&sent.url, &mut sent.headers);
+            }
+            let mut response = exchange.send(sent).await?;
+            if let Some(cookies) = &self.caller.cookies {
+                cookies.take(&request.url, &response.headers, self.secrets());
+            }
             let target = match classify::redirect(response.status, &response.headers, &request.url) {
                 Redirect::Follow(url) if hop < REDIRECTS => {
                     request.url = url;
@@ -247,7 +260,12 @@ impl Wire {
                     continue;
                 }
                 Redirect::Follow(url) | Redirect::Refuse(url) => url,
-                Redirect::None => return Ok(response),
+                Redirect::None => {
+                    if !classify::is_success(response.status) {
+                        self.leftovers.refused(&request.headers, &response.headers);
+                    }
+                    return Ok(response);
+                }
             };
             // What is told of it holds no secret.
             name_target(&mut response.headers, target);

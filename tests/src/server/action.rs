@@ -47,6 +47,8 @@ pub enum Action {
     Push(Push),
 
     // Whole answers.
+    /// More headers of the response to come.
+    Headers(BTreeMap<String, String>),
     /// The healthy answer.
     Answer,
     /// The healthy answer in this shape.

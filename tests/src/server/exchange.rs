@@ -70,6 +70,7 @@ pub(crate) struct Exchange<'a, W> {
     pub(super) cut_after: Option<(usize, Cut)>,
     sent: usize,
     encoded: Encoded,
+    pub(super) more_headers: Vec<(String, String)>,
 }
 
 impl<W> Lookup for Exchange<'_, W> {
@@ -120,6 +121,7 @@ pub(crate) async fn serve<W: Wire>(state: &Arc<State>, connection: u64, request:
         cut_after: None,
         sent: 0,
         encoded: Encoded::default(),
+        more_headers: Vec::new(),
     };
     let outcome = exchange.run().await;
     let until_close = exchange.framing == Framing::UntilClose && !W::SHARED;
@@ -359,6 +361,7 @@ impl<W: Wire> Exchange<'_, W> {
                 _ => {}
             }
         }
+        headers.append(&mut self.more_headers);
         let framing = match (self.encoded.header(), framing) {
             (None, framing) => framing,
             (Some(header), framing) => {

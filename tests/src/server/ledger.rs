@@ -79,6 +79,8 @@ pub struct Arrival {
     pub version: Option<String>,
     /// `Last-Event-ID`.
     pub last_event_id: Option<String>,
+    /// `Cookie`
+    pub cookie: Option<String>,
     /// The bearer token.
     pub token: Option<String>,
     /// `_meta["dev.oncewire/idempotency-key"]`.

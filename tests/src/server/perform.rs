@@ -54,6 +54,10 @@ impl<W: Wire> Exchange<'_, W> {
                 let message = self.value(&push_message(push));
                 self.state.listeners.push(&message);
             }
+            Action::Headers(headers) => {
+                let headers = headers.iter().map(|(name, value)| (name.clone(), self.text(value)));
+                self.more_headers = headers.collect();
+            }
             Action::Answer => return self.answer(None).await,
             Action::AnswerAs(shape) => return self.answer(Some(*shape)).await,
             Action::HalfAnswer(half) => return self.half_answer(*half).await,

@@ -227,6 +227,8 @@ pub struct Matcher {
     pub era: Option<Lifecycle>,
     /// Whether it goes on with a request that was answered with a question.
     pub leg: Option<bool>,
+    /// Whether it carries a cookie.
+    pub cookie: Option<bool>,
 }
 
 /// A string or a list of strings.
@@ -268,6 +270,7 @@ pub(crate) struct Facts {
     pub(crate) response: bool,
     pub(crate) lifecycle: Lifecycle,
     pub(crate) leg: bool,
+    pub(crate) cookie: bool,
 }
 
 impl Matcher {
@@ -291,6 +294,7 @@ impl Matcher {
             && same(&self.response, Some(&facts.response))
             && same(&self.era, Some(&facts.lifecycle))
             && same(&self.leg, Some(&facts.leg))
+            && same(&self.cookie, Some(&facts.cookie))
     }
 }
 

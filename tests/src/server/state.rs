@@ -172,6 +172,7 @@ impl State {
                 response: rpc.is_some_and(Rpc::is_response),
                 lifecycle: Lifecycle::of(request, rpc),
                 leg: rpc.is_some_and(modern::is_leg),
+                cookie: request.header("cookie").is_some(),
             };
             let seq = ledger.arrivals.len() as u64;
             *ledger.by_http.entry(request.method.clone()).or_default() += 1;
@@ -187,6 +188,7 @@ impl State {
                 rpc: method.clone(),
                 name: facts.name.clone(),
                 rpc_id: rpc.and_then(|rpc| rpc.id.clone()),
+                cookie: request.header("cookie").map(str::to_owned),
                 session: session.clone(),
                 session_known: alive,
                 generation,

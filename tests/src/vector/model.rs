@@ -108,6 +108,9 @@ pub struct ClientOptions {
     /// Whether results are kept for as long as the server says that they may.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cache: Option<bool>,
+    /// Whether cookies go back to where they are from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cookies: Option<bool>,
     /// Whether the first call connects.
     pub lazy: Option<bool>,
     /// Whether `tools/call` carries an idempotency key.

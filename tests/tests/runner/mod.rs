@@ -274,6 +274,7 @@ impl Run {
             era as word,
             extensions as std::convert::identity,
             cache as as_is,
+            cookies as as_is,
             lazy as as_is,
             idempotency_keys as as_is,
         );

@@ -39,6 +39,7 @@ extension ClientOptions {
             case "era": era = try word(value)
             case "extensions": extensions = value.objectValue
             case "cache": cache = value.boolValue
+            case "cookies": cookies = value.boolValue
             case "lazy": lazy = value.boolValue
             case "idempotency_keys": idempotencyKeys = value.boolValue
             case "tools": toolOptions = (value.objectValue ?? [:]).mapValues(CallOptions.init(json:))
