@@ -106,15 +106,19 @@ export class MayHaveExecutedError extends FailureError {
   declare readonly execution: "may_have_executed";
 }
 
-/** The server answered with a JSON-RPC error. It may have been raised after an effect. */
+/**
+ * The server answered with a JSON-RPC error, which may have been raised after an effect, or with a result that is none: a string, an
+ * array, null, where the method gives an object.
+ */
 export class AnsweredError extends OncewireError {
   declare readonly execution: "answered";
-  declare readonly kind: "rpc";
-  /** The code of the JSON-RPC error. */
+  /** `protocol` for a result that is none. */
+  declare readonly kind: "rpc" | "protocol";
+  /** The code of the JSON-RPC error; 0 if there is none that can be read, and for a result that is none. */
   readonly code: number;
   /** Its message, as the server sent it, but that `[redacted]` takes the place of what the client had sent as secret. */
   readonly serverMessage: string;
-  /** Its data, as the server sent it, but for the same. */
+  /** Its data, as the server sent it, but for the same; of a result that is none, the result. */
   readonly data: unknown;
 
   /** From what `toJSON()` gave; `causes` are the texts of what is underneath. */

@@ -113,9 +113,9 @@ export interface ConnectOptions extends CallDefaults, Callbacks {
   backoff?: { first: number; max: number };
   /** Resends after ambiguous losses: a share of the calls, and so many a second. Default: 20 and 10. */
   retryBudget?: { percent: number; perSecond: number };
-  /** The largest message, in bytes. Default: 32 MiB. */
+  /** The largest message, in bytes: all of a JSON body, envelope and escapes included. Default: 32 MiB. */
   maxMessage?: number;
-  /** The largest single event of a stream, in bytes. Default: 32 MiB. */
+  /** The largest single event of a stream, in bytes: all its lines, `data: ` included; at most `maxMessage`. Default: 32 MiB. */
   maxEvent?: number;
   /** The pages that one list may have. Default: 1,000. */
   maxPages?: number;

@@ -125,13 +125,14 @@ impl ClientBuilder {
         self
     }
 
-    /// The largest message, in bytes. Default: 32 MiB.
+    /// The largest message, in bytes: all of a JSON body, envelope and escapes included, but not the framing of HTTP. Default: 32 MiB.
     pub fn max_message(mut self, bytes: usize) -> Self {
         self.draft.settings.limits.max_message = bytes;
         self
     }
 
-    /// The largest single event of a stream, in bytes. Default: 32 MiB.
+    /// The largest single event of a stream, in bytes: all its lines, `data: ` and line ends included; at most `max_message`. Default:
+    /// 32 MiB.
     pub fn max_event(mut self, bytes: usize) -> Self {
         self.draft.settings.limits.max_event = bytes;
         self

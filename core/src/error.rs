@@ -78,21 +78,22 @@ pub struct Failure {
     pub(crate) source: Option<Arc<dyn StdError + Send + Sync>>,
 }
 
-/// A call that the server answered with a JSON-RPC error.
+/// A call that the server answered with a JSON-RPC error, or with a result that is none: a string, an array, null, where the method gives an
+/// object.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct RpcFailure {
-    /// The code of the JSON-RPC error.
+    /// The code of the JSON-RPC error; 0 if there is none that can be read, and for a result that is none.
     pub code: i64,
     /// Its message, as the server sent it, but for what the client itself had sent as secret: `[redacted]` stands in its place.
     pub message: String,
-    /// Its data, as the server sent it, but for the same.
+    /// Its data, as the server sent it, but for the same; of a result that is none, the result.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data: Option<Box<RawValue>>,
     /// The status of the answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub http_status: Option<u16>,
-    /// Always [`Kind::Rpc`].
+    /// [`Kind::Rpc`]; [`Kind::Protocol`] for a result that is none.
     pub kind: Kind,
     /// Always [`Execution::Answered`].
     pub execution: Execution,
@@ -292,6 +293,9 @@ impl Failure {
 impl fmt::Display for RpcFailure {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let call = Subject { method: &self.method, name: self.name.as_deref() };
+        if self.kind == Kind::Protocol {
+            return write!(formatter, "the server answered {call}, but {}: what it did is not known", self.message);
+        }
         write!(formatter, "the server answered {call} with error {}: ", self.code)?;
         let mut characters = self.message.chars();
         for character in characters.by_ref().take(MESSAGE_IN_TEXT) {

@@ -58,6 +58,11 @@ impl Method {
         matches!(self.0, Cow::Owned(_))
     }
 
+    /// Is there nothing to read in its result? Then any will do: that it was answered is all.
+    pub(crate) fn gives_nothing(&self) -> bool {
+        [Self::PING, Self::SET_LOG_LEVEL, Self::SUBSCRIBE, Self::UNSUBSCRIBE].contains(self)
+    }
+
     /// The name on the wire.
     #[must_use]
     pub fn as_str(&self) -> &str {

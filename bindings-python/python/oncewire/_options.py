@@ -81,9 +81,9 @@ class ConnectOptions(CallOptions, total=False):
     retry_budget: tuple[float, int] | None
     """Resends after ambiguous losses: percent of the calls, and so many a second. Default: 20, 10."""
     max_message: int | None
-    """The largest message, in bytes. Default: 32 MiB."""
+    """The largest message, in bytes: all of a JSON body, envelope and escapes included. Default: 32 MiB."""
     max_event: int | None
-    """The largest event of a stream, in bytes. Default: 32 MiB."""
+    """The largest event of a stream, in bytes: all its lines, `data: ` included; at most `max_message`. Default: 32 MiB."""
     max_pages: int | None
     """The pages that one list may have. Default: 1,000."""
     pool_idle_timeout: Seconds | None

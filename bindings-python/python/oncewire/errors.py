@@ -147,14 +147,17 @@ class MayHaveExecutedError(_Failure):
 
 
 class AnsweredError(OncewireError):
-    """The server answered with a JSON-RPC error, which says nothing of effects: a handler can raise it after its effect."""
+    """The server answered with a JSON-RPC error, which says nothing of effects: a handler can raise it after its effect.
+
+    Or with a result that is none (kind `protocol`): a string, a list, None, where the method gives an object.
+    """
 
     code: int
-    """The code of the JSON-RPC error."""
+    """The code of the JSON-RPC error; 0 if there is none that can be read, and for a result that is none."""
     message: str
     """Its message, as the server sent it, but that `[redacted]` takes the place of what the client had sent as secret."""
     data: Any
-    """Its data, as the server sent it, but for the same."""
+    """Its data, as the server sent it, but for the same; of a result that is none, the result."""
 
     def __init__(self, text: str, fields: dict[str, Any]) -> None:
         super().__init__(text, fields)

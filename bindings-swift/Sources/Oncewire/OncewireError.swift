@@ -113,20 +113,21 @@ public struct Failure: JSONBacked {
     public var excerpt: String? { json["excerpt"]?.stringValue }
 }
 
-/// A call that the server answered with a JSON-RPC error.
+/// A call that the server answered with a JSON-RPC error, or with a result that is none: a string, an array, null, where the method gives
+/// an object.
 public struct RpcFailure: JSONBacked {
     public let json: JSONValue
     public init(json: JSONValue) { self.json = json }
 
-    /// The code of the JSON-RPC error.
+    /// The code of the JSON-RPC error; 0 if there is none that can be read, and for a result that is none.
     public var code: Int { json["code"]?.intValue ?? 0 }
     /// Its message, as the server sent it, but that `[redacted]` takes the place of what the client had sent as secret.
     public var message: String { json["message"]?.stringValue ?? "" }
-    /// Its data, as the server sent it, but for the same.
+    /// Its data, as the server sent it, but for the same; of a result that is none, the result.
     public var data: JSONValue? { json["data"] }
     /// The status of the answer.
     public var httpStatus: Int? { json["http_status"]?.intValue }
-    /// What went wrong: `rpc`.
+    /// What went wrong: `rpc`, or `protocol` for a result that is none.
     public var kind: Kind { Kind(rawValue: json["kind"]?.stringValue ?? "") }
     /// Always `answered`.
     public var execution: Execution { .answered }

@@ -195,9 +195,9 @@ public struct ClientOptions: Sendable {
     public var backoff: Backoff?
     /// Resends after ambiguous losses.
     public var retryBudget: RetryBudget?
-    /// The largest message, in bytes.
+    /// The largest message, in bytes: all of a JSON body, envelope and escapes included.
     public var maxMessage: Int?
-    /// The largest single event of a stream, in bytes.
+    /// The largest single event of a stream, in bytes: all its lines, `data: ` included; at most `maxMessage`.
     public var maxEvent: Int?
     /// The pages that one list may have.
     public var maxPages: Int?

@@ -49,7 +49,8 @@ struct InputRequest {
 }
 
 impl Driver {
-    /// What kind of result this is. A result of a raw request is the host's to read.
+    /// What kind of result this is. A result of a raw request is the host's to read, whatever JSON it is; one of a method that gives nothing
+    /// is not read at all.
     pub(super) fn read(&self, answered: Answered) -> Result<Reading, Error> {
         #[derive(Deserialize)]
         struct Typed {
@@ -57,13 +58,18 @@ impl Driver {
             result_type: Option<String>,
         }
         let method = &self.spec.method;
-        if answered.lifecycle == Lifecycle::Legacy || method.is_raw() {
+        let is_object = answered.raw.get().starts_with('{');
+        if method.is_raw() || (method.gives_nothing() && !is_object) {
             return Ok(Reading::Whole(answered));
         }
-        // A struct can be read from a list, too.
-        let typed = Some(answered.raw.get()).filter(|raw| raw.starts_with('{')).map(serde_json::from_str::<Typed>);
-        let Some(Ok(Typed { result_type })) = typed else {
-            return Err(self.unusable(Kind::Protocol, "its result is no object with a readable resultType".to_owned()));
+        if !is_object {
+            return Err(verdict::no_result(&self.record, answered.raw));
+        }
+        if answered.lifecycle == Lifecycle::Legacy {
+            return Ok(Reading::Whole(answered));
+        }
+        let Ok(Typed { result_type }) = serde_json::from_str(answered.raw.get()) else {
+            return Err(self.unusable(Kind::Protocol, "its result has no readable resultType".to_owned()));
         };
         let asks = *method == Method::CALL_TOOL || *method == Method::READ_RESOURCE || *method == Method::GET_PROMPT;
         match result_type.as_deref() {

@@ -4,6 +4,8 @@ use std::error::Error as StdError;
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde_json::value::RawValue;
+
 use super::record::CallRecord;
 use crate::error::{Error, Failure, RpcFailure};
 use crate::outcome::{Attempt, Execution, Kind, Phase, Proof, merge};
@@ -75,6 +77,23 @@ pub(crate) fn answered(record: &CallRecord, error: ErrorObject) -> Error {
 pub(crate) struct Connecting {
     /// Why the latest try of it failed.
     pub(crate) trouble: Option<Arc<FlightFailure>>,
+}
+
+/// The server answered with a result that is none: JSON, but no object.
+pub(crate) fn no_result(record: &CallRecord, result: Box<RawValue>) -> Error {
+    let what = match result.get().as_bytes().first() {
+        Some(b'"') => "a string",
+        Some(b'[') => "an array",
+        Some(b'n') => "null",
+        Some(b't' | b'f') => "a boolean",
+        _ => "a number",
+    };
+    let message = format!("its result is {what}, not an object");
+    let error = ErrorObject { code: 0, message, data: Some(result), well_formed: false };
+    match answered(record, error) {
+        Error::Answered(failure) => Error::Answered(Box::new(RpcFailure { kind: Kind::Protocol, ..*failure })),
+        error => error,
+    }
 }
 
 /// The caller's clock, the caller or `close()` ended it, maybe while it waited for a handshake.

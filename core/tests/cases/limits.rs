@@ -3,7 +3,9 @@
 use oncewire::transport::scripted::{Over, Reply, Server};
 use oncewire::{Execution, Kind, Proof};
 
-use crate::support::{NOTHING, builder, failure, scripted, seconds};
+use serde_json::json;
+
+use crate::support::{NOTHING, builder, connect, failure, scripted, seconds};
 
 fn endless(mut reply: Reply) -> Reply {
     for _ in 0..100 {
@@ -38,6 +40,32 @@ async fn an_event_past_the_limit_is_an_error_and_the_stream_is_let_go() {
     assert_eq!((failure.kind, failure.execution), (Kind::TooLarge, Execution::MayHaveExecuted));
     let calls = exchange.ledger().of("tools/call");
     assert!(matches!(calls[0].over, Some((_, Over::Dropped { drained: false }))), "{:?}", calls[0].over);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_counts_is_what_came_envelope_and_lines_of_an_event_included() {
+    for as_event in [false, true] {
+        let server = Server::new();
+        let exchange = scripted(&server, move |arrival, _| async move {
+            (arrival.method() == "tools/call").then(|| {
+                let result = json!({ "content": [{ "type": "text", "text": "x\n".repeat(1_000) }] });
+                let message = arrival.result_message(&result);
+                Ok(if as_event { Reply::event_stream().event(&message) } else { Reply::json(200, &message) })
+            })
+        });
+        // The ids of the two clients are the same, and so the lengths of the messages.
+        let whole = connect(&exchange).await;
+        whole.call_tool("poke", NOTHING).await.unwrap();
+        let id = exchange.ledger().of("tools/call")[0].id().unwrap();
+        let envelope = format!(r#"{{"id":{id},"jsonrpc":"2.0","result":{{"content":[{{"text":"","type":"text"}}]}}}}"#);
+        let lines = if as_event { "data: \n".len() } else { 0 };
+        let length = envelope.len() + 3 * 1_000 + lines;
+        for (limit, passes) in [(length, true), (length - 1, false)] {
+            let client = builder(&exchange).max_message(limit).connect().await.unwrap();
+            let answered = client.call_tool("poke", NOTHING).await;
+            assert_eq!(answered.is_ok(), passes, "{as_event}, {limit}: {answered:?}");
+        }
+    }
 }
 
 #[tokio::test(start_paused = true)]
