@@ -10,6 +10,7 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, Shared};
 use http::HeaderValue;
+use tokio::sync::watch;
 use tokio::time::{Instant, timeout};
 
 use crate::background::Background;
@@ -79,6 +80,8 @@ impl Cache {
 pub(crate) struct TokenCache {
     provider: Option<TokenProvider>,
     cache: Arc<Mutex<Cache>>,
+    /// The serial of the current token, for those who wait for a newer one.
+    newest: watch::Sender<u64>,
     background: Background,
     secrets: Arc<Secrets>,
 }
@@ -91,7 +94,7 @@ impl fmt::Debug for TokenCache {
 
 impl TokenCache {
     pub(crate) fn new(provider: Option<TokenProvider>, background: Background, secrets: Arc<Secrets>) -> Self {
-        Self { provider, cache: Arc::default(), background, secrets }
+        Self { provider, cache: Arc::default(), newest: watch::Sender::new(0), background, secrets }
     }
 
     pub(crate) fn has_provider(&self) -> bool {
@@ -111,6 +114,12 @@ impl TokenCache {
     /// A token newer than the refused one.
     pub(crate) async fn refresh(&self, refused: u64) -> Result<Option<Token>, TokenError> {
         self.newer_than(Some(refused)).await
+    }
+
+    /// Completes when somebody got a token that is newer than this one. Asks for none.
+    pub(crate) async fn newer_came(&self, than: u64) {
+        // The sender lives as long as self.
+        let _ = self.newest.subscribe().wait_for(|newest| *newest > than).await;
     }
 
     async fn newer_than(&self, refused: Option<u64>) -> Result<Option<Token>, TokenError> {
@@ -144,6 +153,7 @@ impl TokenCache {
         let refused_value = refused.clone();
         let provider = Arc::clone(provider);
         let shared_cache = Arc::clone(&self.cache);
+        let newest = self.newest.clone();
         let closing = self.background.closing().clone();
         let secrets = Arc::clone(&self.secrets);
         let task = self.background.spawn(async move {
@@ -171,6 +181,7 @@ impl TokenCache {
                 Ok(token) => {
                     cache.current = Some(token.clone());
                     cache.failed = None;
+                    newest.send_replace(serial);
                 }
                 Err(error) => {
                     let error = error.clone();

@@ -29,7 +29,7 @@ use crate::rpc::params::Params;
 use crate::rpc::router::Router;
 use crate::session::handshake::Handshake;
 use crate::session::listener::Listener;
-use crate::session::restore::SharedRestorable;
+use crate::session::restore::{self, SharedRestorable};
 use crate::session::sessions::{NoSession, Sessions};
 use crate::session::state::State;
 use crate::session::subscriptions::Subscriptions;
@@ -362,17 +362,14 @@ impl Client {
         let params = Params::from_value("params", &json!({ "level": level }));
         let sessions = Arc::clone(&self.core().sessions);
         self.call(Method::SET_LOG_LEVEL, None, params)
-            .then(move || sessions.restorable().log_level = Some(level.clone()))
+            .keeping(move || restore::keep_log_level(sessions.restorable(), &level))
     }
 
     /// `resources/subscribe`; the subscription is made again on each new session. In the modern era the stream of
     /// `subscriptions/listen` is issued anew with it.
     pub fn subscribe(&self, uri: impl Into<String>) -> Call<()> {
         let uri = uri.into();
-        let sessions = Arc::clone(&self.core().sessions);
-        self.call(Method::SUBSCRIBE, Some(uri.clone()), named("uri", &uri, Ok(None))).then(move || {
-            sessions.restorable().subscriptions.insert(uri.clone());
-        })
+        self.call(Method::SUBSCRIBE, Some(uri.clone()), named("uri", &uri, Ok(None)))
     }
 
     /// `resources/unsubscribe`
@@ -381,7 +378,7 @@ impl Client {
         let sessions = Arc::clone(&self.core().sessions);
         // No longer wanted, whatever the server answers.
         self.call(Method::UNSUBSCRIBE, Some(uri.clone()), named("uri", &uri, Ok(None))).first(move || {
-            sessions.restorable().subscriptions.remove(&uri);
+            sessions.subscriptions().give_up(&uri);
         })
     }
 

@@ -72,6 +72,11 @@ impl fmt::Debug for Handlers {
 }
 
 impl Handlers {
+    /// Is there any?
+    pub(crate) fn any(&self) -> bool {
+        self.notification.is_some() || self.sampling.is_some() || self.elicitation.is_some() || self.roots.is_some()
+    }
+
     /// The capabilities of the client: what there is a handler for.
     pub(crate) fn capabilities(&self) -> Map<String, Value> {
         let mut capabilities = Map::new();

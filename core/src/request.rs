@@ -23,11 +23,13 @@ use crate::method::Method;
 use crate::policy::decide::{Counts, SESSION_LOSSES};
 use crate::results::{FromRaw, ListResult, Listed, Page, Tool};
 use crate::rpc::params::{Params, raw_string};
+use crate::session::restore::Kept;
 
 /// A list cannot be read when its session is replaced more often than a call lives through.
 const REPLACED: &str = "the session was replaced again and again while the list was read";
 
-type Done = Arc<dyn Fn() + Send + Sync>;
+type Begun = Arc<dyn Fn() + Send + Sync>;
+type Keep = Arc<dyn Fn() -> Kept + Send + Sync>;
 
 /// One call. Nothing is sent until it is awaited; dropping the future cancels the call.
 #[must_use = "a call does nothing until it is awaited"]
@@ -38,8 +40,8 @@ pub struct Call<T> {
     params: Result<Params, OptionError>,
     options: CallOptions,
     extras: CallExtras,
-    begun: Option<Done>,
-    done: Option<Done>,
+    begun: Option<Begun>,
+    keep: Option<Keep>,
     result: PhantomData<fn() -> T>,
 }
 
@@ -58,7 +60,7 @@ impl<T> Call<T> {
         options: CallOptions,
         extras: CallExtras,
     ) -> Self {
-        Self { client, method, name, params, options, extras, begun: None, done: None, result: PhantomData }
+        Self { client, method, name, params, options, extras, begun: None, keep: None, result: PhantomData }
     }
 
     /// Called once before anything is sent.
@@ -67,9 +69,9 @@ impl<T> Call<T> {
         self
     }
 
-    /// Called once when the call was answered with a result.
-    pub(crate) fn then(mut self, done: impl Fn() + Send + Sync + 'static) -> Self {
-        self.done = Some(Arc::new(done));
+    /// Called once before anything is sent; what it keeps is taken back unless the call is answered with a result.
+    pub(crate) fn keeping(mut self, keep: impl Fn() -> Kept + Send + Sync + 'static) -> Self {
+        self.keep = Some(Arc::new(keep));
         self
     }
 
@@ -171,10 +173,11 @@ impl<T: FromRaw> IntoFuture for Call<T> {
             if let Some(begun) = &self.begun {
                 begun();
             }
+            let kept = self.keep.as_ref().map(|keep| keep());
             let clock = Arc::new(CallClock::start(spec.options.timeouts()));
             let answered = call::run(Arc::clone(self.client.core()), spec, clock).await?;
-            if let Some(done) = &self.done {
-                done();
+            if let Some(kept) = kept {
+                kept.granted();
             }
             Ok(T::from_raw(answered.raw))
         })

@@ -18,6 +18,7 @@ use crate::client::Core;
 use crate::era::Lifecycle;
 use crate::error::Error;
 use crate::event::{Event, EventName};
+use crate::method::Method;
 use crate::outcome::{Execution, Kind, Phase, Proof};
 use crate::policy::backoff::{Backoff, NEVER_SENT_MAX};
 use crate::policy::decide::{
@@ -45,7 +46,7 @@ pub(crate) struct Driver {
     never_sent_since: Option<Instant>,
     /// The generation in which the hints were looked up for this call.
     looked_up: Option<u64>,
-    /// The subscription that the call waits for, in the modern era.
+    /// The subscription that the call waits for.
     pub(super) wish: Option<Wish>,
     /// Which leg of the call is under way, from 1.
     pub(super) legs: u32,
@@ -74,6 +75,12 @@ impl Driver {
 
     /// The result; `None` if the call belongs to a session that is no longer the current one.
     pub(crate) async fn drive(&mut self) -> Result<Option<Answered>, Error> {
+        if self.spec.method == Method::SUBSCRIBE
+            && !self.spec.method.is_raw()
+            && let Some(uri) = &self.spec.name
+        {
+            self.wish = Some(self.core.sessions.subscriptions().wish(uri));
+        }
         let mut session = self.core.sessions.acquire().await;
         loop {
             let outcome = match session {
@@ -100,7 +107,14 @@ impl Driver {
             };
             session = match Box::pin(self.follow_up(outcome)).await? {
                 Next::Delivered(answered) => match self.read(answered)? {
-                    Reading::Whole(answered) => return Ok(Some(answered)),
+                    Reading::Whole(answered) => {
+                        if let Some(wish) = self.wish.take() {
+                            wish.granted();
+                            // A stream that was given up for want of anybody who hears is opened again.
+                            self.core.sessions.subscriptions().change();
+                        }
+                        return Ok(Some(answered));
+                    }
                     Reading::Wanted(wanted) => {
                         Box::pin(self.next_leg(wanted)).await?;
                         self.core.sessions.acquire().await

@@ -54,9 +54,6 @@ impl Driver {
             subscriptions.change();
             return Ok(StandIn::Done(nothing(session)));
         }
-        if let Some(uri) = self.spec.name.as_deref().filter(|_| self.wish.is_none()) {
-            self.wish = Some(subscriptions.wish(uri));
-        }
         let acknowledged = subscriptions.renew(session.generation);
         tokio::select! {
             acknowledgement = acknowledged => {

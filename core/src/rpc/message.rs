@@ -131,6 +131,21 @@ pub(crate) fn parse_lossily(bytes: &[u8]) -> Result<Vec<Message>, ParseError> {
     }
 }
 
+/// The messages in an event of a stream of MCP. A server may name its events as it likes, but what has a name of its own is a message only if
+/// it plainly is one; a heartbeat of the server's own, which no message begins like, is none.
+pub(crate) fn read_event(name: Option<&str>, data: &str) -> Result<Vec<Message>, ParseError> {
+    let is_message = name.is_none_or(|name| name.is_empty() || name == "message");
+    match parse(data.as_bytes()) {
+        Ok(messages) if is_message => Ok(messages),
+        Ok(mut messages) => {
+            messages.retain(|message| !matches!(message, Message::Error { id: None, .. }));
+            Ok(messages)
+        }
+        Err(error) if is_message && data.trim_start().starts_with(['{', '[']) => Err(error),
+        Err(_) => Ok(Vec::new()),
+    }
+}
+
 /// Does this text, which is no JSON, have a member `id` with this id, as far as can be told?
 pub(crate) fn names_id(text: &str, id: u64) -> bool {
     let id = id.to_string();

@@ -177,6 +177,11 @@ impl Router {
         }
     }
 
+    /// Does the host want to hear what the server says unasked?
+    pub(crate) fn listens(&self) -> bool {
+        self.handlers.any()
+    }
+
     /// What the server would have told of its lists may have been lost.
     pub(crate) fn lists_may_have_changed(&self) {
         self.tools.forget();

@@ -1,23 +1,23 @@
 //! The stream of `subscriptions/listen`, on which a server of the modern era may speak unasked (MCP 2026-07-28, basic, subscriptions). The
-//! GET stream of the handshake era is in `listener.rs`; its bounds are those of this one.
+//! GET stream of the handshake era is in `listener.rs`, the bounds of both are in `opens.rs`.
 //!
 //! There, a server that was away long enough to exhaust them has lost the session too, and the next one has a stream of its own. Here
-//! nothing is lost with the server: the stream that was given up is issued again when an answer to a call shows that it is back, and one
-//! that was open for long is no failure, however little was said on it.
+//! nothing is lost with the server: the stream that was given up is issued again when an answer to a call shows that it is back.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 
 use super::Session;
-use super::listener::{GAP_MAX, GAP_MIN, Listener, OPENS};
+use super::listener::Listener;
+use super::opens::{Brought, GAP_MAX, Opens};
 use super::subscriptions::{Acknowledgement, Agreed};
 use crate::call::attempt::{Attempt, Request};
 use crate::event::{Event, EventName};
-use crate::policy::backoff::{Backoff, BackoffBounds};
 use crate::rpc::message::Message;
 use crate::rpc::params::Params;
 use crate::transport::answer::Position;
@@ -51,8 +51,10 @@ impl Off {
 enum Stream {
     /// Somebody wants another filter.
     Changed,
-    /// It may be issued again. Did it deliver anything but its beginning, or was it open for long?
-    Ended { spoke: bool },
+    /// It may be issued again.
+    Ended(Brought),
+    /// The token that it carried was refused.
+    Unauthorized(Option<u64>),
     /// For good.
     Off,
 }
@@ -66,8 +68,9 @@ impl Listener {
         let mut changes = subscriptions.changes();
         let mut on = false;
         let listening = async {
+            let mut opens = Opens::new();
             loop {
-                let (off, change) = self.issue_again_and_again(&session, &mut changes, &mut on).await;
+                let (off, change) = self.issue_again_and_again(&session, &mut changes, &mut on, &mut opens).await;
                 let refused = off == Off::NotOffered;
                 let said = if refused { Acknowledgement::Refused } else { Acknowledgement::Lost };
                 subscriptions.hear(generation, change, said);
@@ -81,7 +84,9 @@ impl Listener {
                 tokio::select! {
                     changed = changes.changed() => if changed.is_err() { break },
                     () = back, if off == Off::TooOften => self.router.lists_may_have_changed(),
+                    () = opens.token_came(&self.wire.tokens) => {}
                 }
+                opens.begin_anew();
             }
         };
         tokio::select! {
@@ -101,10 +106,10 @@ impl Listener {
         session: &Arc<Session>,
         changes: &mut watch::Receiver<u64>,
         on: &mut bool,
+        opens: &mut Opens,
     ) -> (Off, u64) {
         let subscriptions = &self.subscriptions;
-        let mut gaps = Backoff::new(BackoffBounds::new(GAP_MIN, GAP_MAX).unwrap_or_default());
-        let mut silent = 0;
+        let tokens = &self.wire.tokens;
         let mut issued = false;
         loop {
             let change = *changes.borrow_and_update();
@@ -133,23 +138,31 @@ impl Listener {
             };
             match self.issue(session, filter, changes, acknowledged).await {
                 Stream::Changed => {
-                    silent = 0;
+                    opens.begin_anew();
                     continue;
                 }
                 Stream::Off => return (Off::NotOffered, change),
-                Stream::Ended { spoke: true } => {
-                    silent = 0;
-                    gaps.reset();
+                Stream::Ended(brought) => opens.ended(brought, self.is_wanted()),
+                Stream::Unauthorized(refused) => {
+                    opens.ended(Brought::default(), self.is_wanted());
+                    if opens.renew(tokens, refused).await {
+                        continue;
+                    }
                 }
-                Stream::Ended { spoke: false } => silent += 1,
             }
-            if silent >= OPENS {
-                return (Off::TooOften, change);
+            if opens.are_in_vain() {
+                // Who waits for the server to agree hears of it, and may take the wish along.
+                subscriptions.hear(session.generation, change, Acknowledgement::Lost);
+                if !self.is_wanted() {
+                    return (Off::TooOften, change);
+                }
             }
+            let gap = sleep(opens.gap(Duration::ZERO));
             tokio::select! {
-                () = sleep(GAP_MIN + gaps.next_delay()) => {}
+                () = gap => {}
                 // Who subscribes does not wait for a gap.
                 _ = changes.changed() => {}
+                () = opens.token_came(tokens) => opens.begin_anew(),
             }
         }
     }
@@ -176,7 +189,7 @@ impl Listener {
         let probe = Probe::new();
         let mut position = Position::default();
         let mut since = None;
-        let ended = {
+        let (ended, token) = {
             let running = attempt.run(Request::new(LISTEN, params), probe, &mut position);
             tokio::pin!(running);
             loop {
@@ -189,7 +202,7 @@ impl Listener {
                         }
                     }
                     _ = changes.changed() => return Stream::Changed,
-                    (ended, _) = &mut running => break ended,
+                    ended = &mut running => break ended,
                 }
             }
         };
@@ -199,11 +212,10 @@ impl Listener {
         }
         match ended.end(&position).map(classify::listen) {
             Some(ListenConclusion::NotOffered) => Stream::Off,
+            Some(ListenConclusion::Unauthorized) => Stream::Unauthorized(token),
             // Without a token or headers of the host it is tried again like anything else.
             Some(ListenConclusion::IssueAgain) | None => {
-                // Proxies end what is silent for a minute.
-                let long = since.is_some_and(|since| since.elapsed() >= GAP_MAX);
-                Stream::Ended { spoke: spoke.load(Ordering::Relaxed) || long }
+                Stream::Ended(Brought { since, carried: since.is_some(), spoke: spoke.load(Ordering::Relaxed) })
             }
         }
     }

@@ -1,35 +1,35 @@
-//! The GET stream on which a server of the handshake era may speak unasked. It is optional, and what becomes of it says next to nothing about the session.
+//! The GET stream on which a server of the handshake era may speak unasked. It is optional, and what becomes of it proves next to nothing
+//! about the session; how often it is opened is in `opens.rs`.
 //!
-//! Bound: after [`OPENS`] opens in a row that delivered no JSON-RPC message it is off for this session. The gaps between opens grow,
-//! with jitter; only a delivered message starts the count anew.
+//! Where a stream was open, and the server then says that it does not know the session, the session is verified at once: a call whose answer
+//! will never come may show it nowhere else. Once the ping was answered the same word says no more. A server that says it from the first
+//! open on offers no such stream.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use bytes::Bytes;
+use futures_util::StreamExt;
+use futures_util::stream::BoxStream;
 use http::HeaderValue;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep, timeout};
 
 use super::Session;
+use super::opens::{Brought, Opens};
 use super::sessions::Sessions;
 use super::subscriptions::Subscriptions;
 use crate::event::{Event, EventName};
-use crate::policy::backoff::{Backoff, BackoffBounds};
 use crate::policy::decide::RESUME_WAIT_MAX;
-use crate::rpc::message::parse;
+use crate::rpc::message::read_event;
 use crate::rpc::router::{Origin, Router};
 use crate::sse::stream::{EventStream, Item};
-use crate::transport::answer::Limits;
+use crate::transport::answer::{Limits, REFUSAL_PATIENCE};
 use crate::transport::classify::{self, ListenerConclusion};
-use crate::transport::exchange::WireResponse;
+use crate::transport::exchange::{WireFailure, WireResponse};
 use crate::transport::headers;
+use crate::transport::limits::{EXCERPT, collect, excerpt};
 use crate::transport::wire::Wire;
-
-/// Opens in a row that may deliver no message.
-pub(crate) const OPENS: u32 = 8;
-/// The least time from the end of an open to the next; the bound of it doubles.
-pub(crate) const GAP_MIN: Duration = Duration::from_millis(500);
-/// The largest bound of the gap.
-pub(crate) const GAP_MAX: Duration = Duration::from_secs(30);
 
 /// Opens the stream again and again, within bounds.
 #[derive(Clone, Debug)]
@@ -46,18 +46,46 @@ pub(crate) struct Listener {
 /// How one open ended.
 enum Open {
     /// It may be opened again.
-    Ended,
-    /// For good.
-    Off(&'static str),
+    Ended(Brought),
+    /// The token that it carried was refused.
+    Unauthorized(Option<u64>),
+    /// It is not opened again.
+    Off(Off),
+}
+
+/// Why no stream is opened.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Off {
+    SessionOver,
+    NotOffered,
+    TooOften,
+    WaitTooLong,
+}
+
+impl Off {
+    fn reason(self) -> &'static str {
+        match self {
+            Self::SessionOver => "the session is over",
+            Self::NotOffered => "the server offers none",
+            Self::TooOften => "it was opened too often without a message",
+            Self::WaitTooLong => "the server asks to wait too long",
+        }
+    }
+
+    /// Does it hold for good?
+    fn is_final(self) -> bool {
+        matches!(self, Self::SessionOver | Self::NotOffered)
+    }
 }
 
 #[derive(Default)]
 struct Course {
     last_event_id: Option<HeaderValue>,
     retry: Option<Duration>,
-    /// Opens in a row without a message.
-    silent: u32,
+    /// The stream is open, as far as the host was told.
     on: bool,
+    /// The stream was open, and the session was not verified since.
+    opened: bool,
 }
 
 impl Sessions {
@@ -79,17 +107,53 @@ impl Listener {
         }
     }
 
+    /// Does somebody want to hear what the server says unasked?
+    pub(super) fn is_wanted(&self) -> bool {
+        self.router.listens() || self.subscriptions.any()
+    }
+
     /// Listens on this session until it is retired, or the bound is reached. Holds neither the session nor the client while it waits.
     pub(crate) async fn listen(&self, sessions: &Weak<Sessions>, session: &Weak<Session>) {
         let known = session.upgrade().map(|session| (session.generation, session.retired().clone()));
         let Some((generation, retired)) = known else { return };
-        let mut course = Course::default();
-        let reason = tokio::select! {
-            biased;
-            () = retired.cancelled() => "the session is no longer the current one",
-            reason = self.open_again_and_again(sessions, session, &mut course) => reason,
+        let tell_off = |reason: &str| {
+            self.wire.events.emit(Event::of_generation(EventName::ListenerOff, generation).because(reason));
         };
-        self.wire.events.emit(Event::of_generation(EventName::ListenerOff, generation).because(reason));
+        let mut changes = self.subscriptions.changes();
+        let mut is_off = false;
+        let listening = async {
+            let mut opens = Opens::new();
+            let mut course = Course::default();
+            loop {
+                let off = self.open_again_and_again(sessions, session, &mut course, &mut opens).await;
+                (is_off, course.on) = (true, false);
+                tell_off(off.reason());
+                if off.is_final() {
+                    return;
+                }
+                // It begins again when somebody wants to hear after all, or when there is a token that was not refused.
+                loop {
+                    tokio::select! {
+                        changed = changes.changed() => match changed {
+                            Ok(()) if self.is_wanted() => break,
+                            Ok(()) => {}
+                            Err(_) => return,
+                        },
+                        () = opens.token_came(&self.wire.tokens) => break,
+                    }
+                }
+                opens.begin_anew();
+                is_off = false;
+            }
+        };
+        tokio::select! {
+            biased;
+            () = retired.cancelled() => {}
+            () = listening => return,
+        }
+        if !is_off {
+            tell_off("the session is no longer the current one");
+        }
     }
 
     async fn open_again_and_again(
@@ -97,70 +161,103 @@ impl Listener {
         sessions: &Weak<Sessions>,
         session: &Weak<Session>,
         course: &mut Course,
-    ) -> &'static str {
-        let bounds = BackoffBounds::new(GAP_MIN, GAP_MAX).unwrap_or_default();
-        let mut gaps = Backoff::new(bounds);
+        opens: &mut Opens,
+    ) -> Off {
+        let tokens = &self.wire.tokens;
         loop {
-            let silent_before = course.silent;
-            match self.open(sessions, session, course).await {
-                Open::Ended => {}
-                Open::Off(reason) => return reason,
+            let open = self.open(sessions, session, course).await;
+            let wanted = self.is_wanted();
+            match open {
+                Open::Ended(brought) => opens.ended(brought, wanted),
+                Open::Unauthorized(refused) => {
+                    opens.ended(Brought::default(), wanted);
+                    if opens.renew(tokens, refused).await {
+                        continue;
+                    }
+                }
+                Open::Off(off) => return off,
             }
-            if course.silent <= silent_before {
-                gaps.reset();
-            }
-            if course.silent >= OPENS {
-                return "it was opened too often without a message";
+            if opens.are_in_vain() && !wanted {
+                return Off::TooOften;
             }
             // The server's `retry:` is the least to wait (HTML, server-sent events, reconnection time).
             let retry = course.retry.unwrap_or(Duration::ZERO);
-            if retry > RESUME_WAIT_MAX {
-                return "the server asks to wait too long";
+            if retry > RESUME_WAIT_MAX && !wanted {
+                return Off::WaitTooLong;
             }
-            sleep(retry.max(GAP_MIN) + gaps.next_delay()).await;
+            let gap = sleep(opens.gap(retry));
+            tokio::select! {
+                () = gap => {}
+                () = opens.token_came(tokens) => opens.begin_anew(),
+            }
         }
     }
 
     async fn open(&self, sessions: &Weak<Sessions>, session: &Weak<Session>, course: &mut Course) -> Open {
-        const GONE: Open = Open::Off("the session is over");
-        course.silent += 1;
-        let Some(carried) = session.upgrade().map(|session| session.carried()) else { return GONE };
-        // A host that gives no token or no headers may give them next time.
-        let Ok(ready) = self.wire.get(carried, course.last_event_id.clone()).await else { return Open::Ended };
-        let response = self.wire.send(ready).await;
-        let head = match &response {
-            Ok(response) => Ok((response.status, &response.headers)),
-            Err(failure) => Err(failure.cause),
+        const NOTHING: Open = Open::Ended(Brought { since: None, carried: false, spoke: false });
+        let Some(carried) = session.upgrade().map(|session| session.carried()) else {
+            return Open::Off(Off::SessionOver);
         };
-        match (classify::listener(head), response) {
-            (ListenerConclusion::Open, Ok(response)) => {
-                if !course.on {
-                    course.on = true;
-                    let Some(generation) = session.upgrade().map(|session| session.generation) else { return GONE };
+        // A host that gives no token or no headers may give them next time.
+        let Ok(ready) = self.wire.get(carried, course.last_event_id.clone()).await else { return NOTHING };
+        let token = ready.token;
+        let (head, body) = match self.wire.send(ready).await {
+            Ok(WireResponse { status, headers, body }) => (Ok((status, headers)), Some(body)),
+            Err(failure) => (Err(failure.cause), None),
+        };
+        let (body, refusal) = match (&head, body) {
+            (Ok((status, _)), Some(body)) if !classify::is_success(*status) => (None, text_of(body).await),
+            (_, body) => (body, String::new()),
+        };
+        let head = head.as_ref().map(|(status, headers)| (*status, headers, refusal.as_str())).map_err(|cause| *cause);
+        match (classify::listener(head), body) {
+            (ListenerConclusion::Open, Some(body)) => {
+                course.opened = true;
+                if !std::mem::replace(&mut course.on, true) {
+                    let Some(generation) = session.upgrade().map(|session| session.generation) else {
+                        return Open::Off(Off::SessionOver);
+                    };
                     self.wire.events.emit(Event::of_generation(EventName::ListenerOn, generation));
                 }
-                self.read(session, response, course).await;
-                Open::Ended
+                Open::Ended(self.read(session, body, course).await)
             }
-            (ListenerConclusion::NotOffered, _) => Open::Off("the server offers none"),
+            (ListenerConclusion::NotOffered, _) => Open::Off(Off::NotOffered),
+            (ListenerConclusion::Unauthorized, _) => Open::Unauthorized(token),
             (ListenerConclusion::Suspect, _) => {
                 if let (Some(sessions), Some(session)) = (sessions.upgrade(), session.upgrade()) {
                     sessions.suspect(&session);
                 }
-                Open::Ended
+                NOTHING
             }
-            (ListenerConclusion::OpenAgain | ListenerConclusion::Open, _) => Open::Ended,
+            (ListenerConclusion::SessionMissing, _) => {
+                if let (Some(sessions), Some(session)) = (sessions.upgrade(), session.upgrade())
+                    && session.has_id()
+                    && std::mem::take(&mut course.opened)
+                {
+                    sessions.verify_at_once(&session);
+                }
+                NOTHING
+            }
+            (ListenerConclusion::OpenAgain | ListenerConclusion::Open, _) => NOTHING,
         }
     }
 
-    async fn read(&self, session: &Weak<Session>, response: WireResponse, course: &mut Course) {
-        let mut events = EventStream::new(response.body, self.limits.max_event);
+    async fn read(&self, session: &Weak<Session>, body: Body, course: &mut Course) -> Brought {
+        let mut brought = Brought { since: Some(Instant::now()), ..Brought::default() };
+        let carried = Arc::new(AtomicBool::new(false));
+        let watched = Arc::clone(&carried);
+        let body = body.inspect(move |chunk| {
+            if chunk.as_ref().is_ok_and(|chunk| !chunk.is_empty()) {
+                watched.store(true, Ordering::Relaxed);
+            }
+        });
+        let mut events = EventStream::new(body.boxed(), self.limits.max_event);
         loop {
             let event = match events.next().await {
                 Item::Event(event) => event,
                 // Half an event, as it may be: if it has an id, it comes again.
                 Item::Unfinished(_) => continue,
-                Item::Ended | Item::Broken(_) | Item::TooLarge => return,
+                Item::Ended | Item::Broken(_) | Item::TooLarge => break,
             };
             if let Some(id) = event.id {
                 course.last_event_id = headers::last_event_id(&id);
@@ -168,15 +265,31 @@ impl Listener {
             if event.retry.is_some() {
                 course.retry = event.retry;
             }
-            if event.name.as_deref().is_some_and(|name| name != "message") {
-                continue;
-            }
-            let Some(messages) = event.data.and_then(|data| parse(data.as_bytes()).ok()) else { continue };
-            let Some(session) = session.upgrade() else { return };
-            for message in messages {
-                course.silent = 0;
-                self.router.route(message, Origin { session: Some(&session), call: None });
+            let Some(data) = event.data.filter(|data| !data.is_empty()) else { continue };
+            brought.spoke = true;
+            let Some(session) = session.upgrade() else { break };
+            match read_event(event.name.as_deref(), &data) {
+                Ok(messages) => {
+                    for message in messages {
+                        self.router.route(message, Origin { session: Some(&session), call: None });
+                    }
+                }
+                Err(error) => {
+                    let dropped = Event::of_generation(EventName::MessageDropped, session.generation);
+                    let reason = format!("a message of the server could not be read: {error}");
+                    self.wire.events.emit(dropped.because(reason));
+                }
             }
         }
+        brought.carried = carried.load(Ordering::Relaxed);
+        brought
     }
+}
+
+type Body = BoxStream<'static, Result<Bytes, WireFailure>>;
+
+/// The start of a refusal.
+async fn text_of(body: Body) -> String {
+    let collected = timeout(REFUSAL_PATIENCE, collect(body, EXCERPT)).await;
+    collected.ok().and_then(Result::ok).map(|bytes| excerpt(&bytes)).unwrap_or_default()
 }

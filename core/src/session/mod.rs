@@ -3,6 +3,7 @@
 pub(crate) mod handshake;
 pub(crate) mod listen;
 pub(crate) mod listener;
+mod opens;
 pub(crate) mod recovery;
 pub(crate) mod restore;
 pub(crate) mod sessions;

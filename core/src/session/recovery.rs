@@ -196,8 +196,7 @@ impl Sessions {
     fn begin_session(self: &Arc<Self>, session: &Arc<Session>) {
         self.listener.begin(self, session);
         if session.generation > 1 {
-            let restorable = self.restorable().clone();
-            restore::restore(&self.handshake, session, restorable);
+            restore::restore(&self.handshake, session, self.restorable());
         }
     }
 }

@@ -28,21 +28,75 @@ pub(crate) struct Restorable {
 pub(crate) type SharedRestorable = Arc<Mutex<Restorable>>;
 
 impl Sessions {
-    pub(crate) fn restorable(&self) -> MutexGuard<'_, Restorable> {
-        self.restorable.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn restorable(&self) -> &SharedRestorable {
+        &self.restorable
     }
 }
 
+/// Something that a call asked for, and that is restored from the moment that it is asked for: a session that is replaced while the call is
+/// under way must not cost it. It is taken back if the call fails or is given up.
+pub(crate) struct Kept(Option<Box<dyn FnOnce() + Send>>);
+
+impl Kept {
+    pub(crate) fn unless_granted(take_back: impl FnOnce() + Send + 'static) -> Self {
+        Self(Some(Box::new(take_back)))
+    }
+
+    /// The server did it.
+    pub(crate) fn granted(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        if let Some(take_back) = self.0.take() {
+            take_back();
+        }
+    }
+}
+
+/// Keeps this log level.
+pub(crate) fn keep_log_level(restorable: &SharedRestorable, level: &str) -> Kept {
+    let before = lock(restorable).log_level.replace(level.to_owned());
+    let (restorable, level) = (Arc::clone(restorable), level.to_owned());
+    Kept::unless_granted(move || {
+        let mut kept = lock(&restorable);
+        // Another call may have asked for another one since.
+        if kept.log_level == Some(level) {
+            kept.log_level = before;
+        }
+    })
+}
+
+fn lock(restorable: &SharedRestorable) -> MutexGuard<'_, Restorable> {
+    restorable.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// Starts one task for each thing to be restored. In the modern era nothing is: every request says it anew.
-pub(crate) fn restore(handshake: &Handshake, session: &Arc<Session>, restorable: Restorable) {
+pub(crate) fn restore(handshake: &Handshake, session: &Arc<Session>, restorable: &SharedRestorable) {
     if session.is_modern() {
         return;
     }
-    if let Some(level) = restorable.log_level {
+    let Restorable { log_level, subscriptions } = lock(restorable).clone();
+    if let Some(level) = log_level {
         spawn(handshake, session, Method::SET_LOG_LEVEL, json!({ "level": level }), None);
     }
-    for uri in restorable.subscriptions {
-        spawn(handshake, session, Method::SUBSCRIBE, json!({ "uri": uri }), Some(uri));
+    for uri in subscriptions {
+        let wanted = Wanted { restorable: Arc::clone(restorable), uri };
+        spawn(handshake, session, Method::SUBSCRIBE, json!({ "uri": wanted.uri }), Some(wanted));
+    }
+}
+
+/// A subscription that is restored, and that may be given up meanwhile.
+struct Wanted {
+    restorable: SharedRestorable,
+    uri: String,
+}
+
+impl Wanted {
+    fn still(&self) -> bool {
+        lock(&self.restorable).subscriptions.contains(&self.uri)
     }
 }
 
@@ -51,13 +105,24 @@ fn spawn(
     session: &Arc<Session>,
     method: Method,
     params: serde_json::Value,
-    name: Option<String>,
+    wanted: Option<Wanted>,
 ) {
     let (handshake, session) = (handshake.clone(), Arc::clone(session));
     let background = handshake.wire.background.clone();
     drop(background.spawn(async move {
+        let restoring = async {
+            if wanted.as_ref().is_some_and(|wanted| !wanted.still()) {
+                return None;
+            }
+            let problem = request(&handshake, &session, &method, &params).await;
+            if wanted.as_ref().is_some_and(|wanted| !wanted.still()) {
+                // It was unsubscribed while it was restored: which of the two the server saw first cannot be told.
+                return request(&handshake, &session, &Method::UNSUBSCRIBE, &params).await;
+            }
+            problem
+        };
         let problem = tokio::select! {
-            problem = timeout(handshake.timeout, request(&handshake, &session, &method, &params)) => {
+            problem = timeout(handshake.timeout, restoring) => {
                 problem.unwrap_or_else(|_| Some("no answer in time".to_owned()))
             }
             // The next session restores it again.
@@ -65,6 +130,7 @@ fn spawn(
         };
         if let Some(problem) = problem {
             let event = Event::of_generation(EventName::RestoreFailed, session.generation).because(problem);
+            let name = wanted.map(|wanted| wanted.uri);
             handshake.wire.events.emit(Event { method: Some(method.to_string()), name, ..event });
         }
     }));

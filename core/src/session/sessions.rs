@@ -196,6 +196,14 @@ impl Sessions {
         self.step(Input::SuspicionSeen(session.generation));
     }
 
+    /// As [`Self::suspect`], and it is verified now, not only when a call wants it: there may be calls that wait for an answer on it.
+    pub(crate) fn verify_at_once(self: &Arc<Self>, session: &Session) {
+        self.suspect(session);
+        let sessions = Arc::clone(self);
+        // Whatever comes of it, the state tells it.
+        drop(self.handshake.wire.background.spawn(async move { drop(sessions.acquire().await) }));
+    }
+
     /// How this session stands now.
     pub(crate) fn standing(&self, session: &Session) -> SessionStanding {
         let shared = self.shared();

@@ -69,7 +69,7 @@ struct Waiting {
     fresh: bool,
 }
 
-/// A caller waits for a subscription. If it leaves before the server has agreed, and nobody else waits, the subscription is given up:
+/// A caller waits for a subscription, from before its request is sent: a session that is replaced meanwhile must not cost it. If it leaves before the server has agreed, and nobody else waits, the subscription is given up:
 /// what the caller was told is so.
 #[derive(Debug)]
 pub(crate) struct Wish {
@@ -133,7 +133,7 @@ impl Subscriptions {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A caller wants to be told of this resource. [`Self::renew`] asks the server.
+    /// A caller wants to be told of this resource. [`Self::renew`] asks the server of the modern era.
     pub(crate) fn wish(self: &Arc<Self>, uri: &str) -> Wish {
         let new = self.restorable().subscriptions.insert(uri.to_owned());
         let mut all = self.waiting();
@@ -142,6 +142,11 @@ impl Subscriptions {
         waiting.fresh |= new;
         drop(all);
         Wish { subscriptions: Arc::clone(self), uri: uri.to_owned(), refused: false }
+    }
+
+    /// Nobody wants to be told of this resource any more. [`Self::change`] tells the stream of the modern era.
+    pub(crate) fn give_up(&self, uri: &str) {
+        self.restorable().subscriptions.remove(uri);
     }
 
     /// The filter changed: the stream is issued anew.
@@ -163,6 +168,11 @@ impl Subscriptions {
             // Gone with the client, which ends its calls by itself.
             spoken.ok().and_then(|heard| heard.acknowledgement.clone()).unwrap_or(Acknowledgement::Lost)
         }
+    }
+
+    /// Is there anything that was subscribed to?
+    pub(super) fn any(&self) -> bool {
+        !self.restorable().subscriptions.is_empty()
     }
 
     /// The changes of the filter, from now on.

@@ -21,7 +21,7 @@ use super::limits::{Uncollected, collect};
 use super::redact::Secrets;
 use crate::background::Background;
 use crate::rpc::id::{Id, IdSource};
-use crate::rpc::message::{ErrorObject, Message, ParseError, names_id, parse, parse_lossily};
+use crate::rpc::message::{ErrorObject, Message, ParseError, names_id, parse, parse_lossily, read_event};
 use crate::sse::stream::{EventStream, Item};
 
 /// How long the body of a refusal may take: its head has said almost everything.
@@ -212,7 +212,11 @@ impl AnswerReader<'_> {
                         position.retry = event.retry;
                     }
                     let Some(data) = event.data.filter(|data| !data.is_empty()) else { continue };
-                    if let Some(answer) = self.read_event(event.name.as_deref(), &data) {
+                    let answer = match read_event(event.name.as_deref(), &data) {
+                        Ok(messages) => self.pick(messages),
+                        Err(error) => self.unreadable(&data, error),
+                    };
+                    if let Some(answer) = answer {
                         self.let_end(events);
                         return answer;
                     }
@@ -249,27 +253,8 @@ impl AnswerReader<'_> {
         }));
     }
 
-    /// The answer, if it is in this event.
-    fn read_event(&self, name: Option<&str>, data: &str) -> Option<Answer> {
-        // What has a name of its own is no message of MCP, unless it plainly is one: a server may name its events as it likes.
-        let is_message = name.is_none_or(|name| name.is_empty() || name == "message");
-        match parse(data.as_bytes()) {
-            Ok(messages) if is_message => self.pick(messages),
-            Ok(messages) => {
-                let bears_no_id = |message: &Message| matches!(message, Message::Error { id: None, .. });
-                self.pick(messages.into_iter().filter(|message| !bears_no_id(message)).collect())
-            }
-            Err(error) if is_message => self.unreadable(data, error),
-            Err(_) => None,
-        }
-    }
-
     /// What cannot be read costs the answer only if it was the answer.
     fn unreadable(&self, data: &str, error: ParseError) -> Option<Answer> {
-        if !data.trim_start().starts_with(['{', '[']) {
-            // A heartbeat of the server's own: no message begins like that.
-            return None;
-        }
         if names_id(data, self.our_id) {
             return Some(Answer::Missing { excerpt: String::new() });
         }

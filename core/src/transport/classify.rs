@@ -221,6 +221,8 @@ pub enum EraVerdict {
 pub enum ListenConclusion {
     /// The server offers none, or not this.
     NotOffered,
+    /// 401: a new token may open it.
+    Unauthorized,
     /// It ended, in whatever way: issue it anew after a growing gap.
     IssueAgain,
 }
@@ -232,8 +234,12 @@ pub enum ListenerConclusion {
     Open,
     /// The server offers none (405): never ask again in this session.
     NotOffered,
+    /// 401: a new token may open it.
+    Unauthorized,
     /// The connection was refused: the process may be another one.
     Suspect,
+    /// Says that the session is gone, or may mean that: it is verified at once, for the calls on it that wait.
+    SessionMissing,
     /// Says nothing about the session; open again after a growing gap.
     OpenAgain,
 }

@@ -222,3 +222,50 @@ async fn the_last_clone_that_is_dropped_ends_the_stream() {
     assert!(exchange.ledger().open().is_empty());
     assert_eq!(Arc::strong_count(&exchange), 1);
 }
+
+#[tokio::test(start_paused = true)]
+async fn who_hears_is_listened_for_as_long_as_the_client_lives_at_a_bounded_rate() {
+    let ends: [(Script, usize, usize); 3] = [
+        (|_| Ok(Reply::new(503)), 120, 320),
+        (|_| Err(Cause::Refused), 120, 320),
+        (|arrival| Ok(Reply::event_stream().event(&arrival.acknowledgement()).wait(seconds(1))), 1_000, 2_000),
+    ];
+    for (end, least, most) in ends {
+        let exchange = announcing(&Server::modern(), move |arrival, _| end(arrival));
+        let log = Log::default();
+        let builder = either_era(&exchange).listen(true).on_event(log.observer()).on_notification(|_| {});
+        let client = builder.connect().await.unwrap();
+        sleep(seconds(3_000)).await;
+        let opened = exchange.ledger().count(LISTEN);
+        assert!((least..=most).contains(&opened), "{opened} in 3,000 s");
+        assert_eq!(log.of(EventName::ListenerOff).len(), 0);
+        client.close().await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refused_token_is_renewed_once_for_the_stream() {
+    for good in ["token-2", "token-3"] {
+        let exchange = announcing(&Server::modern(), move |arrival, _| {
+            let taken = arrival.header("authorization") == Some(&format!("Bearer {good}"));
+            Ok(if taken { held(arrival) } else { Reply::new(401).header("www-authenticate", "Bearer") })
+        });
+        let asked: Arc<Mutex<Vec<Option<String>>>> = Arc::default();
+        let asking = Arc::clone(&asked);
+        let client = either_era(&exchange)
+            .listen(true)
+            .token_provider(move |refused| {
+                let mut asked = asking.lock().unwrap();
+                asked.push(refused);
+                let token = format!("token-{}", asked.len());
+                async move { Ok(token) }
+            })
+            .connect()
+            .await
+            .unwrap();
+        quiet(&client).await;
+        assert_eq!(*asked.lock().unwrap(), [None, Some("token-1".to_owned())]);
+        let opened = exchange.ledger().count(LISTEN);
+        assert_eq!(opened, if good == "token-2" { 2 } else { 8 });
+    }
+}

@@ -21,6 +21,7 @@ mod listener;
 mod modern_calls;
 mod paging;
 mod recovery;
+mod restore;
 mod resume;
 mod retries;
 mod secrets;

@@ -2,17 +2,24 @@
 
 use http::{HeaderMap, StatusCode};
 
+use super::wording;
 use super::{BodyEnd, End, ListenConclusion, ListenerConclusion, ResumeConclusion};
 use crate::transport::exchange::Cause;
 use crate::transport::headers;
 
-/// What the optional GET stream's head, or the failure to get one, says. It says next to nothing of the session: servers answer this
-/// GET with 400, 404, 405, 409 and never, while POST works.
+/// What the optional GET stream's head, with the start of the body where it is a refusal, or the failure to get one, says. It proves next to
+/// nothing of the session: servers answer this GET with 400, 404, 405, 409 and never, while POST works. But a session that was ended while a
+/// call waits may show itself nowhere else, so what is said of it is looked into.
 #[must_use]
-pub fn listener(head: Result<(StatusCode, &HeaderMap), Cause>) -> ListenerConclusion {
+pub fn listener(head: Result<(StatusCode, &HeaderMap, &str), Cause>) -> ListenerConclusion {
     match head {
-        Ok((status, headers)) if is_success(status) && headers::is_event_stream(headers) => ListenerConclusion::Open,
-        Ok((StatusCode::METHOD_NOT_ALLOWED, _)) => ListenerConclusion::NotOffered,
+        Ok((status, headers, _)) if is_success(status) && headers::is_event_stream(headers) => ListenerConclusion::Open,
+        Ok((StatusCode::METHOD_NOT_ALLOWED, ..)) => ListenerConclusion::NotOffered,
+        Ok((StatusCode::UNAUTHORIZED, ..)) => ListenerConclusion::Unauthorized,
+        Ok((StatusCode::NOT_FOUND | StatusCode::GONE, ..)) => ListenerConclusion::SessionMissing,
+        Ok((status, _, body)) if !is_success(status) && wording::says_session_is_gone(body) => {
+            ListenerConclusion::SessionMissing
+        }
         Err(Cause::Refused) => ListenerConclusion::Suspect,
         Ok(_) | Err(_) => ListenerConclusion::OpenAgain,
     }
@@ -23,6 +30,7 @@ pub fn listener(head: Result<(StatusCode, &HeaderMap), Cause>) -> ListenerConclu
 #[must_use]
 pub fn listen(end: End<'_>) -> ListenConclusion {
     match end {
+        End::Head { status: StatusCode::UNAUTHORIZED, .. } => ListenConclusion::Unauthorized,
         // An error with a 5xx or a 429 is trouble of the moment; any other is a no to the request itself.
         End::Head { status, body: BodyEnd::Error { .. }, .. } if status.is_success() || is_refused(status) => {
             ListenConclusion::NotOffered
@@ -33,7 +41,7 @@ pub fn listen(end: End<'_>) -> ListenConclusion {
 }
 
 fn is_refused(status: StatusCode) -> bool {
-    status.is_client_error() && status != StatusCode::UNAUTHORIZED && !is_momentary(status)
+    status.is_client_error() && !is_momentary(status)
 }
 
 /// May the same request be answered otherwise in a moment? 409 is here since servers answer it while the stream before still counts as open.

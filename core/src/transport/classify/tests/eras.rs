@@ -158,7 +158,6 @@ fn a_stream_that_is_not_offered_is_not_issued_again() {
         (200, BodyEnd::Result),
         (200, BodyEnd::Stopped { orderly: true, resumable: false }),
         (200, BodyEnd::Stopped { orderly: false, resumable: true }),
-        (401, EMPTY),
         (429, EMPTY),
         (429, ours(-32000, "too many")),
         (503, foreign(-32000, "shutting down")),
@@ -166,5 +165,7 @@ fn a_stream_that_is_not_offered_is_not_issued_again() {
     ] {
         assert_eq!(heard(code, body), ListenConclusion::IssueAgain, "{code} {body:?}");
     }
+    assert_eq!(heard(401, EMPTY), ListenConclusion::Unauthorized);
+    assert_eq!(heard(401, ours(-32000, "no")), ListenConclusion::Unauthorized);
     assert_eq!(listen(End::NoHead(Cause::Refused)), ListenConclusion::IssueAgain);
 }

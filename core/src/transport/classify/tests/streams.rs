@@ -27,25 +27,42 @@ fn content_type(value: &str) -> HeaderMap {
 #[test]
 fn the_listener_says_next_to_nothing_of_the_session() {
     let (sse, plain) = (content_type("text/event-stream"), content_type("text/plain"));
-    assert_eq!(listener(Ok((status(200), &sse))), ListenerConclusion::Open);
-    assert_eq!(listener(Ok((status(405), &plain))), ListenerConclusion::NotOffered);
+    assert_eq!(listener(Ok((status(200), &sse, ""))), ListenerConclusion::Open);
+    assert_eq!(listener(Ok((status(405), &plain, ""))), ListenerConclusion::NotOffered);
+    assert_eq!(listener(Ok((status(401), &plain, ""))), ListenerConclusion::Unauthorized);
     assert_eq!(listener(Err(Cause::Refused)), ListenerConclusion::Suspect);
-    for code in [200, 204, 301, 307, 400, 401, 403, 404, 406, 409, 410, 429, 500, 501, 502, 503, 504] {
-        assert_eq!(listener(Ok((status(code), &plain))), ListenerConclusion::OpenAgain, "{code}");
+    for code in [200, 204, 301, 307, 400, 403, 406, 409, 429, 500, 501, 502, 503, 504] {
+        assert_eq!(listener(Ok((status(code), &plain, "no"))), ListenerConclusion::OpenAgain, "{code}");
     }
-    assert_eq!(listener(Ok((status(404), &sse))), ListenerConclusion::OpenAgain);
     for cause in CAUSES {
         assert_eq!(listener(Err(cause)), ListenerConclusion::OpenAgain, "{cause:?}");
     }
 }
 
 #[test]
+fn what_the_listener_hears_of_the_session_is_looked_into() {
+    let (sse, plain) = (content_type("text/event-stream"), content_type("text/plain"));
+    for (code, headers) in [(404, &plain), (404, &sse), (410, &plain)] {
+        assert_eq!(listener(Ok((status(code), headers, ""))), ListenerConclusion::SessionMissing, "{code}");
+    }
+    for code in [400, 403, 422, 500] {
+        let body = "{\"error\":{\"message\":\"Bad Request: No valid session ID provided\"}}";
+        assert_eq!(listener(Ok((status(code), &plain, body))), ListenerConclusion::SessionMissing, "{code}");
+    }
+    assert_eq!(listener(Ok((status(200), &plain, "session not found"))), ListenerConclusion::OpenAgain);
+}
+
+#[test]
 fn a_resume_is_open_refused_or_empty() {
     let (sse, json) = (content_type("text/event-stream; charset=utf-8"), content_type("application/json"));
     assert_eq!(resume(Ok((status(200), &sse))), ResumeConclusion::Open);
-    for code in [200, 202, 204, 302, 307, 400, 401, 404, 405, 409, 429, 500, 502, 503] {
+    for code in [200, 202, 204, 302, 307, 400, 403, 404, 405, 410, 422, 501] {
         assert_eq!(resume(Ok((status(code), &json))), ResumeConclusion::Refused, "{code}");
     }
+    for code in [408, 409, 425, 429, 500, 502, 503, 504] {
+        assert_eq!(resume(Ok((status(code), &json))), ResumeConclusion::Empty, "{code}");
+    }
+    assert_eq!(resume(Ok((status(401), &json))), ResumeConclusion::Unauthorized);
     assert_eq!(resume(Ok((status(404), &sse))), ResumeConclusion::Refused);
     for cause in CAUSES.into_iter().chain([Cause::Refused]) {
         assert_eq!(resume(Err(cause)), ResumeConclusion::Empty, "{cause:?}");
