@@ -64,7 +64,6 @@ async fn a_result_that_nobody_can_read_is_no_answer() {
         json!({ "resultType": "input_required", "inputRequests": { "a": 1 } }),
         json!({ "resultType": "of another world" }),
         json!({ "resultType": 7 }),
-        json!(["complete"]),
     ];
     for result in results {
         let server = Server::modern();
@@ -77,6 +76,17 @@ async fn a_result_that_nobody_can_read_is_no_answer() {
         assert_eq!((failure.kind, failure.execution), (Kind::Protocol, Execution::MayHaveExecuted), "{result}");
         assert_eq!(exchange.ledger().count("tools/call"), 1, "{result}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_is_no_result_also_if_its_members_could_be_read_as_one() {
+    let server = Server::modern();
+    let exchange = scripted(&server, |arrival, _| async move {
+        (arrival.method() == "tools/call").then(|| Ok(arrival.result(&json!(["complete"]))))
+    });
+    let error = client(&exchange, seconds(0)).await.call_tool("poke", NOTHING).await.unwrap_err();
+    assert_eq!((error.kind(), error.execution()), (Kind::Protocol, Execution::Answered), "{error}");
+    assert_eq!(exchange.ledger().count("tools/call"), 1);
 }
 
 #[tokio::test(start_paused = true)]
