@@ -5,11 +5,14 @@
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, Shared};
 use http::HeaderValue;
+use serde::Deserialize;
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout};
 
@@ -36,6 +39,15 @@ pub(crate) struct Token {
     pub(crate) header: HeaderValue,
     pub(crate) serial: u64,
     value: Arc<str>,
+    /// The date after which it is good for nothing, where it says so itself.
+    expires: Option<SystemTime>,
+}
+
+impl Token {
+    /// Is it over by its own date?
+    pub(crate) fn has_expired(&self, now: SystemTime) -> bool {
+        self.expires.is_some_and(|expires| expires <= now)
+    }
 }
 
 impl fmt::Debug for Token {
@@ -57,6 +69,8 @@ struct Cache {
     serials: u64,
     flight: Option<Flight>,
     failed: Option<Failed>,
+    /// The serial of a token that was answered 401 in a call that ended with it.
+    doubted: Option<u64>,
 }
 
 /// The provider's last failure, until it gives a token.
@@ -106,9 +120,24 @@ impl TokenCache {
         lock(&self.cache).current.as_ref().map(|token| token.serial)
     }
 
-    /// The cached token, or the first one.
+    /// The cached token, or the first one. Of a doubted token a newer one is asked for first. If there is none to be had, the doubted
+    /// one goes out again: it may have been somebody else's login that was refused, and the server says so if not.
     pub(crate) async fn get(&self) -> Result<Option<Token>, TokenError> {
+        let doubted = lock(&self.cache).doubted.take();
+        if let Some(doubted) = doubted
+            && let Ok(token) = self.newer_than(Some(doubted)).await
+        {
+            return Ok(token);
+        }
         self.newer_than(None).await
+    }
+
+    /// This token was answered 401, and nothing was done about it yet: the next request asks for another one.
+    pub(crate) fn doubt(&self, serial: u64) {
+        let mut cache = lock(&self.cache);
+        if cache.current.as_ref().is_some_and(|token| token.serial == serial) {
+            cache.doubted = Some(serial);
+        }
     }
 
     /// A token newer than the refused one.
@@ -196,7 +225,20 @@ impl TokenCache {
 
 fn token(value: &str, serial: u64) -> Result<Token, TokenError> {
     let header = bearer(value).map_err(|error| TokenError(error.to_string().into()))?;
-    Ok(Token { header, serial, value: value.into() })
+    Ok(Token { header, serial, value: value.into(), expires: expiry(value) })
+}
+
+/// The date of a JSON Web Token (RFC 7519, section 4.1.4). It is read, and not verified: that is the server's business.
+fn expiry(token: &str) -> Option<SystemTime> {
+    #[derive(Deserialize)]
+    struct Claims {
+        exp: f64,
+    }
+    let mut parts = token.split('.');
+    let (_, claims, _) = (parts.next()?, parts.next()?, parts.next()?);
+    let claims = URL_SAFE_NO_PAD.decode(claims.trim_end_matches('=')).ok()?;
+    let Claims { exp } = serde_json::from_slice(&claims).ok()?;
+    UNIX_EPOCH.checked_add(Duration::try_from_secs_f64(exp).ok()?)
 }
 
 fn lock(cache: &Mutex<Cache>) -> std::sync::MutexGuard<'_, Cache> {

@@ -33,6 +33,7 @@ use crate::session::restore::{self, SharedRestorable};
 use crate::session::sessions::{NoSession, Sessions};
 use crate::session::state::State;
 use crate::session::subscriptions::Subscriptions;
+use crate::session::twin::Twins;
 use crate::settings::{Parts, Settings};
 use crate::tools::ToolHints;
 use crate::transport::cookies::CookieJar;
@@ -70,6 +71,7 @@ pub(crate) struct Core {
     pub(crate) cache: Arc<ResultCache>,
     pub(crate) cursors: Cursors,
     pub(crate) budget: Budget,
+    pub(crate) twins: Twins,
     closing: AtomicBool,
     closed: watch::Sender<bool>,
 }
@@ -162,6 +164,7 @@ impl Client {
             cache,
             cursors: Cursors::default(),
             budget,
+            twins: Twins::default(),
             closing: AtomicBool::new(false),
             closed: watch::Sender::new(false),
         };

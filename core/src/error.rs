@@ -18,7 +18,7 @@ use serde_json::value::RawValue;
 
 use crate::config::OptionError;
 use crate::method::{Method, Repeatability};
-use crate::outcome::{Attempt, Execution, Kind, Phase, Proof};
+use crate::outcome::{Attempt, Execution, Kind, Phase, Proof, ProofBasis};
 use crate::transport::redact::Secrets;
 
 /// Why a call gave no result.
@@ -44,6 +44,9 @@ pub struct Failure {
     /// Why it is certain that it did not run; only with `not_executed`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub proof: Option<Proof>,
+    /// What that rests on; there exactly if `proof` is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub proof_basis: Option<ProofBasis>,
     /// The method of the call, for example `tools/call`.
     pub method: String,
     /// The tool, prompt or URI that was called.
@@ -147,6 +150,12 @@ impl Error {
         self.failure().and_then(|failure| failure.proof)
     }
 
+    /// What that rests on.
+    #[must_use]
+    pub fn proof_basis(&self) -> Option<ProofBasis> {
+        self.failure().and_then(|failure| failure.proof_basis)
+    }
+
     /// Every attempt of the call, in order.
     #[must_use]
     pub fn attempts(&self) -> &[Attempt] {
@@ -216,6 +225,7 @@ impl Error {
             kind: Kind::Config,
             execution: Execution::NotExecuted,
             proof: Some(Proof::NeverSent),
+            proof_basis: Some(ProofBasis::Certain),
             method: method.to_string(),
             name: name.map(str::to_owned),
             phase: Phase::Queued,

@@ -47,7 +47,7 @@ pub use error::{Error, Failure, RpcFailure};
 pub use event::{EVENT_QUEUE, Event, EventName, EventStream};
 pub use handler::{HandlerError, Progress, ServerNotification};
 pub use method::{Method, Repeatability};
-pub use outcome::{Attempt, Execution, Kind, Phase, Proof, merge};
+pub use outcome::{Attempt, Execution, Kind, Phase, Proof, ProofBasis, Verdict, merge};
 pub use request::{Call, ListCall};
 pub use results::{
     CallToolResult, CompleteResult, GetPromptResult, InitializeResult, ListResult, Prompt, PromptArgument,

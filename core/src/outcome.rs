@@ -33,12 +33,28 @@ pub enum Proof {
     SessionRejected,
     /// 401: the request "has not been applied" (RFC 9110, section 15.5.2).
     Unauthorized,
-    /// HTTP/2 REFUSED_STREAM, or a GOAWAY below our stream (RFC 9113, section 8.7).
+    /// A GOAWAY below our stream (RFC 9113, section 6.8). A stream that was reset with REFUSED_STREAM is none of it: proxies send
+    /// that also for requests that they have forwarded.
     RefusedStream,
     /// The server refused to process the request, for example 405 or 413 (RFC 9110, section 15.5).
     Rejected,
     /// 429: the request was turned away (RFC 6585, section 4).
     RateLimited,
+}
+
+/// What a [`Proof`] rests on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum ProofBasis {
+    /// It cannot be otherwise: the request never left this process, or HTTP/2 said that it was not processed.
+    Certain,
+    /// A harmless request of ours on the same session, with the same identity, was refused in the same words: the server refuses
+    /// everything of ours.
+    Confirmed,
+    /// A challenge that only our own login can have caused: no token was sent, or one that had expired by its own date, or the server
+    /// asked for another scope or for a nonce, each naming our own resource (RFC 9728, section 5.1; RFC 9449, section 8).
+    Protocol,
 }
 
 /// What went wrong, greppable.
@@ -133,6 +149,11 @@ snake_case_words! {
         Rejected => "rejected",
         RateLimited => "rate_limited",
     }
+    ProofBasis {
+        Certain => "certain",
+        Confirmed => "confirmed",
+        Protocol => "protocol",
+    }
     Kind {
         Connect => "connect",
         ConnectionClosed => "connection_closed",
@@ -176,6 +197,9 @@ pub struct Attempt {
     pub execution: Execution,
     /// Why this attempt is `not_executed`.
     pub proof: Option<Proof>,
+    /// What that rests on; there exactly if `proof` is.
+    #[serde(default)]
+    pub proof_basis: Option<ProofBasis>,
     /// Where it failed.
     pub phase: Phase,
     /// The status of the answer, if its head arrived.
@@ -188,8 +212,25 @@ pub struct Attempt {
     pub elapsed: Duration,
     /// Evidence: the head of an answer had arrived.
     pub response_started: bool,
-    /// Evidence: a progress notification of this attempt, or a request that it made of us, had arrived, so it was running.
+    /// Evidence: a progress notification of this attempt, or a request or log of it, had arrived, so it was running.
     pub progress_seen: bool,
+}
+
+/// The verdict on a whole call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Verdict {
+    /// Did the server carry it out?
+    pub execution: Execution,
+    /// Why it did not; only with [`Execution::NotExecuted`].
+    pub proof: Option<Proof>,
+    /// What that rests on; there exactly if `proof` is.
+    pub basis: Option<ProofBasis>,
+}
+
+impl Verdict {
+    /// No proof either way.
+    pub(crate) const MAY_HAVE_EXECUTED: Self =
+        Self { execution: Execution::MayHaveExecuted, proof: None, basis: None };
 }
 
 /// The verdict on a whole call, from the verdicts on its attempts.
@@ -197,15 +238,18 @@ pub struct Attempt {
 /// No attempt at all means that nothing was sent. One answered attempt answers the call. One ambiguous attempt
 /// makes the call ambiguous for good.
 #[must_use]
-pub fn merge(attempts: &[Attempt]) -> (Execution, Option<Proof>) {
+pub fn merge(attempts: &[Attempt]) -> Verdict {
     if attempts.iter().any(|attempt| attempt.execution == Execution::Answered) {
-        return (Execution::Answered, None);
+        return Verdict { execution: Execution::Answered, ..Verdict::MAY_HAVE_EXECUTED };
     }
     if attempts.iter().any(|attempt| attempt.execution == Execution::MayHaveExecuted) {
-        return (Execution::MayHaveExecuted, None);
+        return Verdict::MAY_HAVE_EXECUTED;
     }
-    let proof = attempts.last().map_or(Proof::NeverSent, |attempt| attempt.proof.unwrap_or(Proof::NeverSent));
-    (Execution::NotExecuted, Some(proof))
+    let (proof, basis) = attempts
+        .last()
+        .and_then(|attempt| Some((attempt.proof?, attempt.proof_basis?)))
+        .unwrap_or((Proof::NeverSent, ProofBasis::Certain));
+    Verdict { execution: Execution::NotExecuted, proof: Some(proof), basis: Some(basis) }
 }
 
 mod milliseconds {

@@ -4,6 +4,7 @@ use std::error::Error;
 
 use crate::call::attempt::Ended;
 use crate::outcome::Kind;
+use crate::rpc::message::ErrorObject;
 use crate::transport::answer::Answer;
 use crate::transport::classify;
 use crate::transport::exchange::{Cause, WireFailure};
@@ -21,7 +22,7 @@ pub(crate) fn of_failure(failure: &WireFailure) -> String {
     if failure.cause == Cause::Tls && is_no_tls(failure) {
         return format!("{text}: what answered there speaks no TLS (is the URL to begin with http://?)");
     }
-    if matches!(failure.cause, Cause::Closed | Cause::Reset | Cause::Refused | Cause::RefusedStream) {
+    if matches!(failure.cause, Cause::Closed | Cause::Reset | Cause::Refused | Cause::RefusedStream | Cause::GoneAway) {
         return text;
     }
     let mut source = failure.source();
@@ -69,20 +70,17 @@ pub(crate) fn of_end(ended: &Ended, kind: Option<Kind>) -> String {
                 format!("the server lost the session (HTTP {})", status.as_u16())
             }
             (Answer::Result(_), _) => format!("HTTP {}", status.as_u16()),
-            (Answer::Error { error, shown, .. }, _) => {
-                // One that has no code of its own, `{"error":"invalid_token"}`, is told as the text that it is.
-                if !error.well_formed && error.code == 0 {
-                    return format!("HTTP {} with the error {shown:?}", status.as_u16());
-                }
-                format!("HTTP {} with error {}: {shown}", status.as_u16(), error.code)
-            }
-            (Answer::Missing { excerpt }, _) => {
+            (Answer::Error { error, shown, .. }, _) => of_error(status.as_u16(), error, shown),
+            (Answer::Missing { excerpt, .. }, _) => {
                 let lacks = if classify::is_success(*status) { " without an answer to the request" } else { "" };
                 with_gist(format!("HTTP {}{lacks}", status.as_u16()), excerpt)
             }
             (Answer::Stopped { failure: None }, _) => "the stream ended without the answer".to_owned(),
             (Answer::Stopped { failure: Some(failure) }, _) => {
                 format!("the answer was cut off: {}", of_failure(failure))
+            }
+            (Answer::Unread { why }, _) => {
+                format!("HTTP {}, and the answer was not read to its end: {why}", status.as_u16())
             }
             (Answer::TooLarge, _) => "the answer was larger than allowed".to_owned(),
         },
@@ -95,6 +93,23 @@ pub(crate) fn with_gist(text: String, excerpt: &str) -> String {
         Some(gist) => format!("{text}: {gist}"),
         None => text,
     }
+}
+
+/// A refusal that sounds like a lost session, and is none as far as anybody knows.
+pub(crate) fn of_refusal(status: u16, answer: &Answer) -> String {
+    match answer {
+        Answer::Error { error, shown, .. } => of_error(status, error, shown),
+        Answer::Missing { excerpt, .. } => with_gist(format!("HTTP {status}"), excerpt),
+        _ => format!("HTTP {status}"),
+    }
+}
+
+fn of_error(status: u16, error: &ErrorObject, shown: &str) -> String {
+    // One that has no code of its own, `{"error":"invalid_token"}`, is told as the text that it is.
+    if !error.well_formed && error.code == 0 {
+        return format!("HTTP {status} with the error {shown:?}");
+    }
+    format!("HTTP {status} with error {}: {shown}", error.code)
 }
 
 /// What the caller's clock, the caller or `close()` did.

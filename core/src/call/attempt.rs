@@ -14,8 +14,9 @@ use crate::rpc::params::Params;
 use crate::rpc::router::{Origin, Router};
 use crate::session::Session;
 use crate::transport::answer::{Activity, Answer, AnswerReader, Limits, Position, Waiting};
-use crate::transport::classify::End;
+use crate::transport::classify::{End, Evidence};
 use crate::transport::exchange::{WireFailure, WireResponse};
+use crate::transport::headers::Standing;
 use crate::transport::probe::Probe;
 use crate::transport::wire::{Carried, Unready, Wire};
 
@@ -58,6 +59,14 @@ impl<'a> Request<'a> {
     }
 }
 
+/// What a request carried besides its body.
+#[derive(Clone, Debug)]
+pub(crate) struct Sent {
+    /// The serial of its token.
+    pub(crate) token: Option<u64>,
+    pub(crate) standing: Arc<Standing>,
+}
+
 /// How long silence is borne.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Patience {
@@ -95,6 +104,38 @@ impl Ended {
     }
 }
 
+impl Sent {
+    /// Is it the same to a server that asks who sends it and on which session?
+    pub(crate) fn has_the_identity_of(&self, other: &Self) -> bool {
+        self.standing.has_the_identity_of(&other.standing)
+    }
+
+    /// Is it the same to a server that asks who sends it?
+    pub(crate) fn has_the_login_of(&self, other: &Self) -> bool {
+        self.standing.has_the_login_of(&other.standing)
+    }
+
+    /// The evidence of the attempt that carried this and ended so; `None` if nothing was tried. `seen` tells that something of it was.
+    pub(crate) fn evidence<'a>(
+        &self,
+        wire: &'a Wire,
+        session: &Session,
+        body_taken: bool,
+        seen: bool,
+        end: End<'a>,
+    ) -> Evidence<'a> {
+        Evidence {
+            carried_session: session.has_id(),
+            lifecycle: session.lifecycle(),
+            body_taken,
+            url: wire.url(),
+            login: self.standing.login(),
+            seen,
+            end,
+        }
+    }
+}
+
 impl<'a> Attempt<'a> {
     /// An attempt of the client's own, under an id of its own: no call waits for it, and its caller bounds the wait.
     pub(crate) fn of_client(
@@ -124,30 +165,48 @@ impl<'a> Attempt<'a> {
         probe: Probe,
         position: &mut Position,
     ) -> (Ended, Option<u64>) {
+        let (ended, sent) = self.run_as(request, None, probe, position).await;
+        (ended, sent.and_then(|sent| sent.token))
+    }
+
+    /// The same, and gives what the request carried; `carries` is what another request has carried, to be carried again.
+    pub(crate) async fn run_as(
+        &self,
+        request: Request<'_>,
+        carries: Option<&Sent>,
+        probe: Probe,
+        position: &mut Position,
+    ) -> (Ended, Option<Sent>) {
         let method = request.method;
         let (carried, params) = match self.session {
             Some(session) => session.dress(request),
             None => (Carried::default(), request.params),
         };
         let body = request_bytes(self.id, method, &params);
-        let ready = match self.wire.post(carried, body, probe, self.fresh_connection).await {
-            Ok(ready) => ready,
-            Err(unready) => return (Ended::Unready(unready), None),
+        let ready = match carries {
+            Some(Sent { token, standing }) => {
+                let standing = Standing { routing: carried.routing, ..Standing::clone(standing) };
+                self.wire.post_as(standing, *token, body, probe, self.fresh_connection)
+            }
+            None => match self.wire.post(carried, body, probe, self.fresh_connection).await {
+                Ok(ready) => ready,
+                Err(unready) => return (Ended::Unready(unready), None),
+            },
         };
-        let token = ready.token;
-        if let Some(call) = self.call {
-            call.goes_out_as(ready.identity);
+        let sent = Sent { token: ready.token, standing: Arc::clone(&ready.standing) };
+        if let (Some(call), Some(identity)) = (self.call, ready.identity) {
+            call.goes_out_as(identity);
         }
         let (activity, waiting) = (Arc::new(Activity::start()), Waiting::default());
         let response = tokio::select! {
             biased;
             response = self.wire.send(ready) => match response {
                 Ok(response) => response,
-                Err(failure) => return (Ended::NoHead(failure), token),
+                Err(failure) => return (Ended::NoHead(failure), Some(sent)),
             },
-            () = self.silence(&activity, false, &waiting) => return (Ended::Silent { head_arrived: false }, token),
+            () = self.silence(&activity, false, &waiting) => return (Ended::Silent { head_arrived: false }, Some(sent)),
         };
-        (self.read(response, position, &activity, false).await, token)
+        (self.read(response, position, &activity, false).await, Some(sent))
     }
 
     /// Reads the answer from the response to the POST, or from a GET that resumes it.

@@ -22,14 +22,14 @@ use crate::method::Method;
 use crate::outcome::{Execution, Kind, Phase, Proof};
 use crate::policy::backoff::{Backoff, NEVER_SENT_MAX};
 use crate::policy::decide::{
-    Ambiguity, Charge, Counts, Decision, Hints, SESSION_LOSSES, SessionStanding, Situation, TokenStanding, Wait, decide,
+    Ambiguity, Charge, Counts, Decision, Hints, ProofStanding, SESSION_LOSSES, SessionStanding, Situation, TokenStanding, Wait, decide,
 };
 use crate::session::Session;
 use crate::session::sessions::NoSession;
 use crate::session::subscriptions::Wish;
 use crate::text;
 use crate::transport::answer::Answer;
-use crate::transport::classify::Class;
+use crate::transport::classify::{Class, Doubt};
 use crate::transport::wire::Unready;
 
 /// Drives one call.
@@ -136,6 +136,7 @@ impl Driver {
             Class::NeverSent { .. } => self.never_sent_since.or_else(|| Some(Instant::now())),
             _ => None,
         };
+        self.repair(&outcome);
         let mut told = false;
         let mut waited = false;
         // How often the session was another one after all when the call was about to go out.
@@ -167,7 +168,8 @@ impl Driver {
                 Decision::Resend { wait, .. } => self.delay(wait),
                 _ => Duration::ZERO,
             };
-            if !told && decision != Decision::Deliver {
+            // What the twin says is told with the attempt.
+            if !told && !matches!(decision, Decision::Deliver | Decision::Confirm) {
                 self.tell(&outcome, decision, delay);
                 self.record.note_trouble(&outcome.circumstances.reason);
                 told = true;
@@ -175,6 +177,7 @@ impl Driver {
             match decision {
                 Decision::Deliver => return self.deliver(outcome).map(Next::Delivered),
                 Decision::Surface => return Err(self.surface(outcome)),
+                Decision::Confirm => self.confirm(&mut outcome).await,
                 Decision::Recover | Decision::Verify => {
                     if decision == Decision::Recover {
                         self.counts.recoveries += 1;
@@ -229,6 +232,62 @@ impl Driver {
         }
     }
 
+    /// Looks after what the answer says of token and session, whatever becomes of this call.
+    fn repair(&self, outcome: &Outcome) {
+        let (Some(conclusion), Some(session)) = (&outcome.conclusion, &outcome.facts.session) else { return };
+        let sessions = &self.core.sessions;
+        let repair = conclusion.repair;
+        if let Some(token) = outcome.facts.token.filter(|_| repair.token) {
+            self.core.wire.tokens.doubt(token);
+        }
+        // A server that refuses the terms may speak others by now.
+        if matches!(conclusion.class, Class::SessionSuspect | Class::TermsRefused) {
+            sessions.suspect(session);
+        }
+        match repair.session {
+            Doubt::None => {}
+            Doubt::Era => sessions.doubt_era(session),
+            Doubt::Session if conclusion.class != Class::SessionRejected => sessions.suspect(session),
+            Doubt::Session => {
+                // A call that hangs on its twin leaves it to that.
+                let next = decide(&self.situation(&outcome.facts, sessions.generation()));
+                if next == Decision::Confirm || next == Decision::Surface {
+                    sessions.suspect(session);
+                } else {
+                    sessions.refused(session);
+                }
+            }
+        }
+    }
+
+    /// Sends the twin of the refused attempt, or joins one that is about to go out, and takes down what it proves.
+    async fn confirm(&self, outcome: &mut Outcome) {
+        let core = &self.core;
+        let confirmed = match &outcome.refusal {
+            Some(refusal) => {
+                core.twins.confirm(&core.wire, &core.router, core.settings.limits, &core.budget, refusal).await
+            }
+            None => false,
+        };
+        if !confirmed {
+            outcome.stays_unconfirmed();
+            return;
+        }
+        outcome.is_confirmed();
+        if let Some(conclusion) = &outcome.conclusion {
+            self.record.confirm(conclusion);
+        }
+        let Some(session) = &outcome.facts.session else { return };
+        match outcome.facts.class {
+            Class::SessionRejected => core.sessions.lost(session),
+            // Everything on this session is refused, in words that nobody listed.
+            Class::Rejected if outcome.conclusion.is_some_and(|conclusion| conclusion.repair.counts) => {
+                core.sessions.suspect(session);
+            }
+            _ => {}
+        }
+    }
+
     pub(super) fn situation(&self, facts: &Facts, target: u64) -> Situation {
         let settings = &self.core.settings;
         let remaining = self.record.clock().remaining();
@@ -246,6 +305,7 @@ impl Driver {
                 Some(session) => self.core.sessions.standing(session),
                 None => SessionStanding::Current,
             },
+            proof: facts.proof,
             ambiguity: self.ambiguity(target),
             token: match facts.token {
                 _ if !tokens.has_provider() => TokenStanding::NoProvider,
@@ -271,7 +331,7 @@ impl Driver {
         }
     }
 
-    fn ambiguity(&self, target: u64) -> Ambiguity {
+    pub(super) fn ambiguity(&self, target: u64) -> Ambiguity {
         let attempts = self.record.attempts_of_leg();
         let mut ambiguous = attempts.iter().filter(|attempt| attempt.execution != Execution::NotExecuted).peekable();
         if ambiguous.peek().is_none() {
@@ -312,12 +372,11 @@ impl Driver {
                 };
                 Ok(Outcome {
                     facts: Facts {
-                        class: Class::NeverSent { transient: true },
-                        session: None,
-                        token: None,
-                        retry_after: None,
-                        verified: false,
+                        proof: ProofStanding::Proven,
+                        ..Facts::unproven(Class::NeverSent { transient: true }, None, None)
                     },
+                    conclusion: None,
+                    refusal: None,
                     answer: None,
                     kind: failure.kind,
                     phase: Phase::Connecting,
@@ -353,7 +412,15 @@ impl Driver {
         }
     }
 
-    fn surface(&self, outcome: Outcome) -> Error {
+    fn surface(&self, mut outcome: Outcome) -> Error {
+        if outcome.facts.proof == ProofStanding::Unasked {
+            outcome.stays_unconfirmed();
+        }
+        if let (Some(conclusion), Some(session)) = (&outcome.conclusion, &outcome.facts.session)
+            && conclusion.repair.counts
+        {
+            self.core.sessions.ended_refused(session, conclusion.class == Class::Answered);
+        }
         match outcome.answer {
             Some(Answer::Error { error, .. }) if outcome.kind == Kind::Rpc => verdict::answered(&self.record, error),
             _ => verdict::failed(&self.record, outcome.kind, outcome.phase, outcome.circumstances),

@@ -3,14 +3,17 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use super::attempt::Ended;
+use super::attempt::{Ended, Sent};
 use super::verdict::Circumstances;
 use crate::outcome::{Kind, Phase};
+use crate::policy::decide::ProofStanding;
 use crate::session::Session;
+use crate::session::twin::Refusal;
 use crate::text;
 use crate::transport::answer::Answer;
-use crate::transport::classify::{Class, Conclusion};
+use crate::transport::classify::{Class, Conclusion, Refused};
 use crate::transport::headers;
+use crate::transport::words::Words;
 
 /// How an attempt ended and what it proves.
 pub(super) struct Outcome {
@@ -19,6 +22,10 @@ pub(super) struct Outcome {
     pub(super) kind: Kind,
     pub(super) phase: Phase,
     pub(super) circumstances: Circumstances,
+    /// What `classify` made of it.
+    pub(super) conclusion: Option<Conclusion>,
+    /// Of an attempt that was refused, and whose twin may be sent: what the twin needs.
+    pub(super) refusal: Option<Refusal>,
 }
 
 /// What a decision needs of it.
@@ -31,30 +38,50 @@ pub(super) struct Facts {
     pub(super) retry_after: Option<Duration>,
     /// The session was verified since.
     pub(super) verified: bool,
+    /// Is it proven that it did not run?
+    pub(super) proof: ProofStanding,
+}
+
+impl Facts {
+    /// An attempt of which nothing proves that it did not run.
+    pub(super) fn unproven(class: Class, session: Option<Arc<Session>>, token: Option<u64>) -> Self {
+        Self { class, session, token, retry_after: None, verified: false, proof: ProofStanding::None }
+    }
+}
+
+/// The pieces of an outcome.
+pub(super) struct Pieces<'a> {
+    pub(super) conclusion: Conclusion,
+    pub(super) phase: Phase,
+    pub(super) session: Arc<Session>,
+    pub(super) sent: Sent,
+    pub(super) ended: Ended,
+    /// Why the stream could not be read on.
+    pub(super) unresumed: Option<&'a str>,
+    /// From the moment when the body was taken to the end of the answer.
+    pub(super) took: Duration,
+    /// Something of the attempt was seen, or an earlier one may have run: no twin can prove anything.
+    pub(super) beyond_proof: bool,
 }
 
 impl Outcome {
     /// Puts the pieces together.
-    pub(super) fn new(
-        conclusion: Conclusion,
-        phase: Phase,
-        session: Arc<Session>,
-        token: Option<u64>,
-        ended: Ended,
-        refused: Option<&str>,
-    ) -> Self {
+    pub(super) fn new(pieces: Pieces<'_>) -> Self {
+        let Pieces { conclusion, phase, session, sent, ended, unresumed, took, beyond_proof } = pieces;
         let mut circumstances =
             Circumstances { reason: text::of_end(&ended, conclusion.kind), ..Circumstances::default() };
-        if let Some(refused) = refused {
-            circumstances.reason = format!("{}, and {refused}", circumstances.reason);
+        if let Some(unresumed) = unresumed {
+            circumstances.reason = format!("{}, and {unresumed}", circumstances.reason);
         }
+        let mut words = None;
         let answer = match ended {
             Ended::Head { status, headers, answer } => {
                 circumstances.http_status = Some(status.as_u16());
                 circumstances.retry_after = headers::retry_after(&headers, SystemTime::now());
-                if let Answer::Missing { excerpt } = &answer {
+                if let Answer::Missing { excerpt, .. } = &answer {
                     circumstances.excerpt = Some(excerpt.clone()).filter(|excerpt| !excerpt.is_empty());
                 }
+                words = Words::of(status, &answer);
                 Some(answer)
             }
             Ended::NoHead(failure) => {
@@ -63,18 +90,57 @@ impl Outcome {
             }
             Ended::Silent { .. } | Ended::Unready(_) => None,
         };
-        Self {
+        let refusal = words.filter(|_| conclusion.claim.is_some() && !beyond_proof).map(|words| Refusal {
+            session: Arc::clone(&session),
+            sent: sent.clone(),
+            refused: Refused { words, took },
+            of_login: conclusion.class == Class::Unauthorized,
+        });
+        let proof = match (conclusion.proof, &refusal) {
+            (Some(_), _) => ProofStanding::Proven,
+            (None, Some(_)) => ProofStanding::Unasked,
+            (None, None) => ProofStanding::None,
+        };
+        let mut outcome = Self {
             facts: Facts {
                 class: conclusion.class,
                 session: Some(session),
-                token,
+                token: sent.token,
                 retry_after: circumstances.retry_after,
                 verified: false,
+                proof,
             },
             answer,
             kind: conclusion.kind.unwrap_or(Kind::Protocol),
             phase,
             circumstances,
+            conclusion: Some(conclusion),
+            refusal,
+        };
+        if outcome.facts.proof == ProofStanding::None {
+            outcome.stays_unconfirmed();
+        }
+        outcome
+    }
+
+    /// The twin was refused in the same words: what the attempt claims is proven.
+    pub(super) fn is_confirmed(&mut self) {
+        self.facts.proof = ProofStanding::Proven;
+        self.conclusion = self.conclusion.map(Conclusion::confirmed);
+    }
+
+    /// Nothing confirms the refusal: it is told as the answer that it is.
+    pub(super) fn stays_unconfirmed(&mut self) {
+        self.facts.proof = ProofStanding::None;
+        if let Some(conclusion) = &self.conclusion
+            && conclusion.claim.is_some()
+            && let Some(kind) = conclusion.unconfirmed
+        {
+            self.kind = kind;
+            if let (Kind::SessionLost, Some(answer)) = (conclusion.kind.unwrap_or(kind), &self.answer) {
+                let status = self.circumstances.http_status.unwrap_or_default();
+                self.circumstances.reason = text::of_refusal(status, answer);
+            }
         }
     }
 }

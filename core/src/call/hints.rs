@@ -15,7 +15,7 @@ use crate::results::{Listed, Page, Tool};
 use crate::rpc::params::Params;
 use crate::session::Session;
 use crate::transport::answer::{Answer, Position};
-use crate::transport::classify::{self, Class, Evidence};
+use crate::transport::classify::{self, Class};
 use crate::transport::probe::Probe;
 
 /// How long a look-up may take, the wait for its session included.
@@ -67,13 +67,11 @@ async fn list(core: &Core, session: &Arc<Session>) -> Result<Vec<Box<RawValue>>,
         let request = Request::new(Method::LIST_TOOLS.as_str(), params);
         let probe = Probe::new();
         let mut position = Position::default();
-        let (ended, token) = attempt.run(request, probe.clone(), &mut position).await;
+        let (ended, sent) = attempt.run_as(request, None, probe.clone(), &mut position).await;
         let Ended::Head { answer: Answer::Result(raw), .. } = ended else {
-            let end = ended.end(&position).ok_or(None)?;
-            let (carried_session, lifecycle) = (session.has_id(), session.lifecycle());
-            let body_taken = probe.body_taken();
-            let class = classify::call(&Evidence { carried_session, lifecycle, body_taken, end }).class;
-            return Err(token.filter(|_| class == Class::Unauthorized));
+            let (end, sent) = (ended.end(&position).ok_or(None)?, sent.ok_or(None)?);
+            let evidence = sent.evidence(&core.wire, session, probe.body_taken(), false, end);
+            return Err(sent.token.filter(|_| classify::call(&evidence).class == Class::Unauthorized));
         };
         let page = Page::of(&raw, Tool::MEMBER);
         tools.extend(page.items);

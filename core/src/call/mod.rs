@@ -275,8 +275,8 @@ impl Drop for Guard {
     fn drop(&mut self) {
         if self.armed {
             self.end(Kind::Cancelled);
-            let (execution, proof) = verdict::without_answer(&self.record.attempts());
-            self.emit(execution, Some(Kind::Cancelled), proof);
+            let verdict = verdict::without_answer(&self.record.attempts());
+            self.emit(verdict.execution, Some(Kind::Cancelled), verdict.proof);
         }
     }
 }

@@ -15,7 +15,7 @@ use crate::handler::{Progress, ProgressHandler};
 use crate::method::Method;
 use crate::outcome::{Attempt, Kind, Phase, Proof};
 use crate::session::Session;
-use crate::transport::classify::{self, Conclusion, End, Evidence};
+use crate::transport::classify::{self, Conclusion};
 use crate::transport::probe::Probe;
 use crate::transport::wire::Identity;
 
@@ -110,6 +110,7 @@ impl InFlight {
             kind: conclusion.kind,
             execution: conclusion.execution,
             proof: conclusion.proof,
+            proof_basis: conclusion.basis,
             phase: self.phase(),
             http_status: self.head.map(|status| status.as_u16()),
             started: self.started,
@@ -227,6 +228,20 @@ impl CallRecord {
         }
     }
 
+    /// Was there any evidence that the attempt in flight is being carried out?
+    pub(crate) fn saw_something(&self) -> bool {
+        self.course().in_flight.as_ref().is_some_and(|in_flight| in_flight.progress_seen)
+    }
+
+    /// The refusal of the latest attempt was confirmed: it did not run.
+    pub(crate) fn confirm(&self, confirmed: &Conclusion) {
+        if let Some(attempt) = self.course().attempts.last_mut() {
+            attempt.execution = confirmed.execution;
+            attempt.proof = confirmed.proof;
+            attempt.proof_basis = confirmed.basis;
+        }
+    }
+
     /// The attempt in flight is over; this is what its end proves.
     pub(crate) fn conclude(&self, conclusion: &Conclusion) {
         let mut course = self.course();
@@ -239,12 +254,8 @@ impl CallRecord {
     pub(crate) fn interrupt(&self, kind: Kind) -> Option<InFlightToCancel> {
         let mut course = self.course();
         let in_flight = course.in_flight.take()?;
-        let conclusion = classify::call(&Evidence {
-            carried_session: in_flight.session.has_id(),
-            lifecycle: in_flight.session.lifecycle(),
-            body_taken: in_flight.probe.seal(),
-            end: End::Interrupted { kind, head_arrived: in_flight.head.is_some() },
-        });
+        let taken = in_flight.probe.seal();
+        let conclusion = classify::interrupted(kind, taken || in_flight.head.is_some());
         let to_cancel = in_flight
             .may_be_running()
             .then(|| InFlightToCancel { id: in_flight.id, session: Arc::clone(&in_flight.session) });

@@ -7,18 +7,18 @@ use tokio::time::sleep;
 
 use super::attempt::{Attempt, Ended, Patience, Request};
 use super::drive::Driver;
-use super::end::{Facts, Outcome};
+use super::end::{Facts, Outcome, Pieces};
 use super::record::InFlightToCancel;
 use super::tell_cancelled;
 use crate::error::Error;
 use crate::event::{Event, EventName};
 use crate::outcome::Execution;
-use crate::policy::decide::{Decision, decide};
+use crate::policy::decide::{Ambiguity, Decision, decide};
 use crate::rpc::params::{raw_number, raw_string};
 use crate::session::Session;
 use crate::sse::resume::{Nothing, Resumed, resume};
 use crate::transport::answer::Position;
-use crate::transport::classify::{self, Class, Evidence};
+use crate::transport::classify::{self, Class};
 use crate::transport::probe::Probe;
 
 /// The member of `_meta` that is the same in all attempts of a call.
@@ -56,55 +56,56 @@ impl Driver {
         };
         self.counts.resumes = 0;
         self.counts.empty_resumes = 0;
+        let earlier_may_have_run = self.ambiguity(session.generation) != Ambiguity::None;
+        let sign_of_life = session.sign_of_life();
         let mut position = Position::default();
-        let (mut ended, token) = attempt.run(request, probe.clone(), &mut position).await;
-        let mut refused = None;
-        let conclusion = loop {
-            let Some(end) = ended.end(&position) else {
+        let (mut ended, sent) = attempt.run_as(request, None, probe.clone(), &mut position).await;
+        let mut unresumed = None;
+        let (conclusion, sent) = loop {
+            let (Some(end), Some(sent)) = (ended.end(&position), &sent) else {
                 // Nothing was tried: the host gave no token or no headers.
                 self.record.abandon();
                 return Err(self.unready(&ended));
             };
-            let conclusion = classify::call(&Evidence {
-                carried_session: session.has_id(),
-                lifecycle: session.lifecycle(),
-                body_taken: probe.seal(),
-                end,
-            });
+            let seen = self.record.saw_something();
+            let conclusion = classify::call(&sent.evidence(&core.wire, &session, probe.seal(), seen, end));
             if conclusion.class != Class::Resumable {
-                break conclusion;
+                break (conclusion, sent.clone());
             }
-            match self.resume(&attempt, token, &mut position).await {
+            match self.resume(&attempt, sent.token, &mut position).await {
                 Some(Ok(read)) => ended = read,
                 // It can be read on no more: what was known before decides, without the event id.
                 stopped => {
-                    refused = stopped.and_then(Result::err);
+                    unresumed = stopped.and_then(Result::err);
                     position.last_event_id = None;
                 }
             }
         };
-        drop(progress);
-        let phase = self.record.phase();
+        drop((progress, sign_of_life));
+        let pieces = Pieces {
+            conclusion,
+            phase: self.record.phase(),
+            session: Arc::clone(&session),
+            took: probe.taken_since(),
+            beyond_proof: earlier_may_have_run || self.record.saw_something(),
+            sent,
+            ended,
+            unresumed: unresumed.as_deref(),
+        };
         self.record.conclude(&conclusion);
-        match conclusion.class {
-            Class::Answered => session.note_answer(),
-            Class::SessionRejected => core.sessions.lost(&session),
-            Class::SessionSuspect => core.sessions.suspect(&session),
-            // The tools may be others by now, with other headers.
-            Class::TermsRefused => {
-                core.sessions.suspect(&session);
-                core.tools.forget();
-            }
-            // One refusal says nothing for sure of a server that has no sessions; the next call finds out.
-            Class::Rejected if session.is_modern() => core.sessions.suspect(&session),
-            _ => {}
+        if conclusion.class == Class::Answered && !conclusion.repair.counts {
+            session.note_answer();
         }
-        if let Ended::Silent { .. } = ended
+        if conclusion.class == Class::TermsRefused {
+            // The tools may be others by now, with other headers.
+            core.tools.forget();
+        }
+        if let Ended::Silent { .. } = pieces.ended
             && conclusion.execution != Execution::NotExecuted
         {
-            tell_cancelled(&core, InFlightToCancel { id, session: Arc::clone(&session) });
+            tell_cancelled(&core, InFlightToCancel { id, session });
         }
-        Ok(Outcome::new(conclusion, phase, session, token, ended, refused.as_deref()))
+        Ok(Outcome::new(pieces))
     }
 
     /// Reads on, as often as the decision says. `None` if it says no more, `Some(Err)` if the server refuses.
@@ -120,12 +121,9 @@ impl Driver {
         let mut nothing = Nothing::default();
         loop {
             let facts = Facts {
-                class: Class::Resumable,
-                session: session.clone(),
-                token,
                 // What was asked for in `retry:` holds for each resume, `Retry-After` for the next one.
                 retry_after: position.retry.max(nothing.retry_after),
-                verified: false,
+                ..Facts::unproven(Class::Resumable, session.clone(), token)
             };
             let situation = self.situation(&facts, generation.unwrap_or_default());
             let Decision::Resume { wait } = decide(&situation) else { return nothing.reason.map(Err) };
@@ -178,13 +176,8 @@ impl Driver {
 
     /// No leave to repeat it is known: a stale pooled connection must not cost it.
     fn is_unrepeatable(&self, session: &Arc<Session>) -> bool {
-        let facts = Facts {
-            class: Class::Ambiguous,
-            session: Some(Arc::clone(session)),
-            token: None,
-            retry_after: None,
-            verified: true,
-        };
+        let facts =
+            Facts { verified: true, ..Facts::unproven(Class::Ambiguous, Some(Arc::clone(session)), None) };
         !matches!(decide(&self.situation(&facts, session.generation)), Decision::Resend { .. })
     }
 }

@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 
 use super::record::CallRecord;
 use crate::error::{Error, Failure, RpcFailure};
-use crate::outcome::{Attempt, Execution, Kind, Phase, Proof, merge};
+use crate::outcome::{Attempt, Execution, Kind, Phase, Verdict, merge};
 use crate::rpc::message::ErrorObject;
 use crate::session::handshake::FlightFailure;
 use crate::session::sessions::NoSession;
@@ -25,10 +25,10 @@ pub(crate) struct Circumstances {
 }
 
 /// What the attempts of a call prove together that ends without an answer to hand over.
-pub(crate) fn without_answer(attempts: &[Attempt]) -> (Execution, Option<Proof>) {
+pub(crate) fn without_answer(attempts: &[Attempt]) -> Verdict {
     match merge(attempts) {
         // An answer that could not be delivered says nothing of effects.
-        (Execution::Answered, _) => (Execution::MayHaveExecuted, None),
+        Verdict { execution: Execution::Answered, .. } => Verdict::MAY_HAVE_EXECUTED,
         merged => merged,
     }
 }
@@ -36,11 +36,12 @@ pub(crate) fn without_answer(attempts: &[Attempt]) -> (Execution, Option<Proof>)
 /// The call fails with what its attempts prove together.
 pub(crate) fn failed(record: &CallRecord, kind: Kind, phase: Phase, circumstances: Circumstances) -> Error {
     let attempts = record.attempts();
-    let (execution, proof) = without_answer(&attempts);
+    let Verdict { execution, proof, basis } = without_answer(&attempts);
     Error::from_failure(Failure {
         kind,
         execution,
         proof,
+        proof_basis: basis,
         method: record.method.to_string(),
         name: record.name.clone(),
         phase,
@@ -163,7 +164,8 @@ pub(crate) fn paging_failed(record: &CallRecord, reason: &str) -> Error {
     let circumstances = Circumstances { reason: reason.to_owned(), ..Circumstances::default() };
     match failed(record, Kind::Protocol, Phase::Streaming, circumstances) {
         Error::NotExecuted(failure) => {
-            Error::from_failure(Failure { execution: Execution::MayHaveExecuted, proof: None, ..*failure })
+            let Verdict { execution, proof, basis } = Verdict::MAY_HAVE_EXECUTED;
+            Error::from_failure(Failure { execution, proof, proof_basis: basis, ..*failure })
         }
         error => error,
     }

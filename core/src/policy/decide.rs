@@ -61,7 +61,9 @@ pub struct Situation {
     pub session: SessionStanding,
     /// Has the session been verified since the latest attempt, whatever came of it? So each attempt is followed by one ping at most.
     pub verified: bool,
-    /// Was any attempt of this call, the latest included, ambiguous, and on which session?
+    /// Is it proven that the latest attempt did not run?
+    pub proof: ProofStanding,
+    /// Was any attempt of this call, the latest included, ambiguous, and on which session? A refusal that nothing confirms is.
     pub ambiguity: Ambiguity,
     /// Has the token been replaced since the attempt that got a 401?
     pub token: TokenStanding,
@@ -109,6 +111,17 @@ pub enum SessionStanding {
     Lost,
     /// There is a newer one.
     Replaced,
+}
+
+/// How it stands with the proof that an attempt did not run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ProofStanding {
+    /// There is one.
+    Proven,
+    /// It was refused, and its twin was not sent yet.
+    Unasked,
+    /// There is none to be had.
+    None,
 }
 
 /// Was an attempt ambiguous, and where?
@@ -163,6 +176,8 @@ pub enum Decision {
     Deliver,
     /// Give the caller the error.
     Surface,
+    /// Send the twin of the refused request, then ask again.
+    Confirm,
     /// Replace the session, then ask again.
     Recover,
     /// Ping on the same session, then ask again.
@@ -192,6 +207,7 @@ impl Decision {
         match self {
             Self::Deliver => "deliver",
             Self::Surface => "surface",
+            Self::Confirm => "confirm",
             Self::Recover => "recover",
             Self::Verify => "verify",
             Self::Refresh => "refresh",

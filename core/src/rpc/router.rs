@@ -127,15 +127,17 @@ impl Router {
         let pause = origin.call.map(|call| call.clock().pause());
         // Nobody waits for the reply once the attempt is over, or, on the GET stream, once the session is no longer the current one.
         let over = origin.call.map_or_else(|| session.retired().clone(), |call| call.over());
+        let of_a_call = origin.call.is_some();
         let running = Running::start(&self.running, session.generation, id);
         let params = params.and_then(|params| serde_json::from_str(params.get()).ok()).unwrap_or(Value::Null);
         let (wire, session, id) = (Arc::clone(&self.wire), Arc::clone(session), id.clone());
         drop(self.wire.background.spawn(async move {
             let answered = tokio::select! {
                 biased;
-                // The server no longer wants it, or it belongs to a session that nobody knows: no reply.
+                // The server no longer wants it, or it belongs to a session that nobody knows: no reply. The stream of a call that is
+                // still open shows that somebody does.
                 () = running.cancelled.cancelled() => None,
-                () = session.gone().cancelled() => None,
+                () = session.gone().cancelled(), if !of_a_call => None,
                 () = over.cancelled() => None,
                 () = wire.background.closing().cancelled() => None,
                 answer = run(handler, params) => Some(answer),
@@ -146,12 +148,18 @@ impl Router {
                     Ok(result) => result_bytes(&id, &result),
                     Err(text) => error_bytes(&id, INTERNAL_ERROR, &text),
                 };
-                send_reply(&wire, &session, body).await;
+                if of_a_call || !session.gone().is_cancelled() {
+                    send_reply(&wire, &session, body).await;
+                }
             }
         }));
     }
 
     fn notification(&self, method: &str, params: Option<&RawValue>, origin: Origin<'_>) {
+        if let Some(call) = origin.call {
+            // Whatever it tells on the stream of a call, it tells while it carries that call out.
+            call.saw_execution();
+        }
         let generation = origin.session.map_or(0, |session| session.generation);
         match method {
             "notifications/progress" => {
@@ -234,17 +242,16 @@ impl Router {
         };
         let (wire, session) = (Arc::clone(&self.wire), Arc::clone(session));
         drop(self.wire.background.spawn(async move {
-            send_reply(&wire, &session, body).await;
+            if !session.gone().is_cancelled() {
+                send_reply(&wire, &session, body).await;
+            }
             drop(slot);
         }));
     }
 }
 
-/// One POST; a reply is never repeated, and never sent for a session that the server does not know.
+/// One POST; a reply is never repeated.
 async fn send_reply(wire: &Wire, session: &Session, body: Bytes) {
-    if session.gone().is_cancelled() {
-        return;
-    }
     if wire.notify(session.carried(), body).await.is_none() {
         tracing::debug!(target: "oncewire", generation = session.generation, "a reply could not be delivered");
     }

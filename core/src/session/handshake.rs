@@ -6,7 +6,7 @@
 
 mod failed;
 
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU32};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -341,6 +341,9 @@ impl Handshake {
             gone: CancellationToken::new(),
             retired: CancellationToken::new(),
             answered: Notify::new(),
+            disowned: AtomicBool::new(false),
+            refusals: AtomicU32::new(0),
+            signs: Arc::new(()),
             ended: AtomicBool::new(false),
             wire: Arc::clone(&self.wire),
             delete_timeout: self.delete_timeout,

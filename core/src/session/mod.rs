@@ -9,6 +9,7 @@ pub(crate) mod restore;
 pub(crate) mod sessions;
 pub mod state;
 pub(crate) mod subscriptions;
+pub(crate) mod twin;
 pub(crate) mod verify;
 
 /// The locks of [`sessions::Sessions`]. Named here, so that `core/tests/interleavings` builds the same code on locks that it can schedule.
@@ -17,7 +18,7 @@ mod locks {
 }
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
 use http::HeaderValue;
@@ -53,9 +54,21 @@ pub(crate) struct Session {
     retired: CancellationToken,
     /// A call was answered.
     answered: Notify,
+    /// The server has said that it does not know the session, and has not shown otherwise since: no DELETE for it.
+    disowned: AtomicBool,
+    /// Refusals in a row that may mean the session, that ended their calls.
+    refusals: AtomicU32,
+    /// Held by every call in flight and by every open stream.
+    signs: Arc<()>,
     ended: AtomicBool,
     wire: Arc<Wire>,
     delete_timeout: Duration,
+}
+
+/// See [`Session::sign_of_life`].
+#[derive(Debug)]
+pub(crate) struct SignOfLife {
+    _held: Arc<()>,
 }
 
 impl Session {
@@ -86,9 +99,16 @@ impl Session {
         self.id.is_some()
     }
 
-    /// The server does not know this session any more: no DELETE for it.
+    /// The server does not know this session any more: its handlers end, whoever waits for an answer on it waits for no long silence, and
+    /// there is no DELETE for it.
     pub(crate) fn declare_gone(&self) {
+        self.disown();
         self.gone.cancel();
+    }
+
+    /// The server says that it does not know the session: no DELETE for it, unless it shows life afterwards.
+    pub(crate) fn disown(&self) {
+        self.disowned.store(true, Ordering::Release);
     }
 
     /// Cancelled when the server has declared the session gone.
@@ -98,7 +118,34 @@ impl Session {
 
     /// A call on it was answered.
     pub(crate) fn note_answer(&self) {
+        self.note_life();
+        self.refusals.store(0, Ordering::Release);
         self.answered.notify_waiters();
+    }
+
+    /// Something on it was answered, so the server knows it.
+    pub(crate) fn note_life(&self) {
+        self.disowned.store(false, Ordering::Release);
+    }
+
+    /// A call ended with a refusal that may mean the session. Returns how many there were in a row, this one included.
+    pub(crate) fn note_refusal(&self) -> u32 {
+        self.refusals.fetch_add(1, Ordering::AcqRel).saturating_add(1)
+    }
+
+    /// A call in flight, or an open stream, for as long as it is held.
+    pub(crate) fn sign_of_life(&self) -> SignOfLife {
+        SignOfLife { _held: Arc::clone(&self.signs) }
+    }
+
+    /// Is a call in flight on it, or a stream open?
+    pub(crate) fn shows_life(&self) -> bool {
+        Arc::strong_count(&self.signs) > 1
+    }
+
+    /// Has it been ended by us?
+    pub(crate) fn is_ended(&self) -> bool {
+        self.ended.load(Ordering::Acquire)
     }
 
     /// Waits until a call on it is answered, from now on.
@@ -119,7 +166,7 @@ impl Session {
 impl Session {
     /// Ends it with one DELETE, unless it was ended before, the server gave no id or declared it gone.
     pub(crate) fn end(&self) {
-        if self.id.is_none() || self.gone.is_cancelled() || self.ended.swap(true, Ordering::AcqRel) {
+        if self.id.is_none() || self.disowned.load(Ordering::Acquire) || self.ended.swap(true, Ordering::AcqRel) {
             return;
         }
         delete(&self.wire, self.carried(), Some(self.generation), self.delete_timeout);

@@ -177,8 +177,8 @@ impl Sessions {
         let ends = task.clone().drop_guard();
         drop(self.handshake.wire.background.spawn(async move {
             let _ends = ends;
-            let Handshake { wire, router, limits, timeout, .. } = &sessions.handshake;
-            let verifying = std::panic::AssertUnwindSafe(verify(wire, router, *limits, &session, *timeout));
+            let Handshake { wire, router, limits, .. } = &sessions.handshake;
+            let verifying = std::panic::AssertUnwindSafe(verify(wire, router, *limits, &session));
             let alive = tokio::select! {
                 alive = verifying.catch_unwind() => alive.unwrap_or(true),
                 () = session.retired().cancelled() => return,

@@ -24,6 +24,12 @@ use crate::results::InitializeResult;
 /// The longest wait before a flight that follows a failed one.
 const FLIGHT_GAP_MAX: Duration = Duration::from_secs(2);
 
+/// The shortest time between two questions for the era that refusals give rise to.
+const ERA_DOUBT_GAP: Duration = Duration::from_secs(10);
+
+/// Refusals in a row that may mean the session, and that nothing confirmed.
+const REFUSALS: u32 = 2;
+
 /// Why there is no session for a call.
 #[derive(Clone, Debug)]
 pub(crate) enum NoSession {
@@ -50,6 +56,7 @@ pub(crate) struct Sessions {
     pub(super) order: Mutex<()>,
     pub(super) changed: watch::Sender<u64>,
     pub(super) restorable: SharedRestorable,
+    recovery: Recovery,
 }
 
 #[derive(Debug)]
@@ -71,6 +78,8 @@ pub(super) struct Shared {
     /// The gaps between flights that fail in a row.
     pub(super) gaps: Backoff,
     pub(super) not_before: Option<Instant>,
+    /// When an answer last made the era doubtful.
+    pub(super) era_doubted: Option<Instant>,
     /// Cancelled when the latest flight or verification has ended; there is one at a time.
     pub(super) task: CancellationToken,
 }
@@ -97,11 +106,13 @@ impl Sessions {
                 gaps,
                 lost: 0,
                 not_before: None,
+                era_doubted: None,
                 task: CancellationToken::new(),
             }),
             order: Mutex::default(),
             changed: watch::channel(0).0,
             restorable,
+            recovery,
         }
     }
 
@@ -185,15 +196,50 @@ impl Sessions {
         (*flight >= joined?).then(|| NoSession::Failed { failure: Arc::clone(failure), recovering: *recovering })
     }
 
-    /// The server refused this session to one of our requests.
+    /// The server does not know this session: its words were confirmed, or a session without any sign of life was refused.
     pub(crate) fn lost(self: &Arc<Self>, session: &Session) {
-        session.declare_gone();
+        if self.recovery == Recovery::Off {
+            // It stays in use, whatever becomes of it: only its DELETE would be in vain.
+            session.disown();
+        } else {
+            session.declare_gone();
+        }
         self.step(Input::LossSeen(session.generation));
+    }
+
+    /// The server refused this session to a request that will be sent again. One that shows no life is lost; one of which a stream is
+    /// open or a call in flight is verified first, for one wrong replica must not cost its neighbours their session.
+    pub(crate) fn refused(self: &Arc<Self>, session: &Session) {
+        if session.shows_life() { self.suspect(session) } else { self.lost(session) }
     }
 
     /// Something says that this session may be gone.
     pub(crate) fn suspect(self: &Arc<Self>, session: &Session) {
-        self.step(Input::SuspicionSeen(session.generation));
+        if self.recovery != Recovery::Off {
+            self.step(Input::SuspicionSeen(session.generation));
+        }
+    }
+
+    /// The server may be of another era by now: it is asked before the next request, but not for every refusal anew.
+    pub(crate) fn doubt_era(self: &Arc<Self>, session: &Session) {
+        {
+            let mut shared = self.shared();
+            let now = Instant::now();
+            if shared.era_doubted.is_some_and(|last| now.duration_since(last) < ERA_DOUBT_GAP) {
+                return;
+            }
+            shared.era_doubted = Some(now);
+        }
+        self.suspect(session);
+    }
+
+    /// A call ended with a refusal that may mean this session, and nothing confirmed it. After two in a row it is given up, or, if they
+    /// were answers, verified: no sequence of answers makes a client useless for ever.
+    pub(crate) fn ended_refused(self: &Arc<Self>, session: &Session, answered: bool) {
+        if session.note_refusal() < REFUSALS {
+            return;
+        }
+        if answered { self.suspect(session) } else { self.step(Input::Distrusted(session.generation)) }
     }
 
     /// As [`Self::suspect`], and it is verified now, not only when a call wants it: there may be calls that wait for an answer on it.
@@ -208,10 +254,8 @@ impl Sessions {
     pub(crate) fn standing(&self, session: &Session) -> SessionStanding {
         let shared = self.shared();
         match shared.machine.state() {
-            State::Ready(current) if current == session.generation => {
-                // Under `recovery = off` a session that the server refused stays current.
-                if session.gone().is_cancelled() { SessionStanding::Lost } else { SessionStanding::Current }
-            }
+            // Under `recovery = off` also one that the server refused.
+            State::Ready(current) if current == session.generation => SessionStanding::Current,
             State::Suspect(current) | State::Verifying(current) if current == session.generation => {
                 SessionStanding::Suspect
             }

@@ -73,6 +73,8 @@ pub enum Input {
     LossSeen(u64),
     /// Something says that the session of this generation may be gone.
     SuspicionSeen(u64),
+    /// Calls on this generation are refused, one after the other, and nothing confirms that it is gone: it is given up all the same.
+    Distrusted(u64),
     /// The ping on this generation was answered, or says nothing.
     VerificationPassed(u64),
     /// The ping on this generation was refused.
@@ -149,6 +151,13 @@ impl Machine {
 
             // The ping that is under way will say the same: a second one must not start beside it.
             (Input::LossSeen(_), State::Verifying(_)) if self.recovery == Recovery::Off => Vec::new(),
+            // The next call opens a new one. A host that wants to do that itself is told of each refusal, and does.
+            (Input::Distrusted(doubted), State::Ready(current) | State::Suspect(current))
+                if doubted == current && self.recovery == Recovery::Auto =>
+            {
+                self.state = State::Lost(current);
+                vec![Action::Retire(current)]
+            }
             (Input::LossSeen(lost), State::Ready(current) | State::Suspect(current) | State::Verifying(current))
                 if lost == current =>
             {
@@ -202,6 +211,7 @@ impl Machine {
                 Input::Wanted
                 | Input::LossSeen(_)
                 | Input::SuspicionSeen(_)
+                | Input::Distrusted(_)
                 | Input::VerificationPassed(_)
                 | Input::VerificationFailed(_)
                 | Input::FlightFailed

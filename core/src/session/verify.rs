@@ -1,4 +1,4 @@
-//! Is a suspect session alive? One ping on it says so; in the modern era, one `server/discover`.
+//! Verifying a session that may be gone: one request on it that executes nothing, before the next one that may.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,66 +11,62 @@ use crate::era::discover::{Discovery, discover};
 use crate::rpc::params::Params;
 use crate::rpc::router::Router;
 use crate::transport::answer::{Limits, Position};
-use crate::transport::classify::{self, Class, Conclusion, Evidence};
+use crate::transport::classify::{self, Ping};
 use crate::transport::probe::Probe;
 use crate::transport::wire::Wire;
 
-/// Pings on the session. False only if the server refuses the session, or makes it suspect again; a ping that says nothing leaves it
-/// to the next request to find out.
-pub(crate) async fn verify(
-    wire: &Wire,
-    router: &Router,
-    limits: Limits,
-    session: &Arc<Session>,
-    patience: Duration,
-) -> bool {
+/// How long a verification may hold up the calls that wait for it. Silence proves nothing, and most sessions that are in doubt are well.
+pub(crate) const VERIFY_PATIENCE: Duration = Duration::from_secs(2);
+
+/// Pings on the session. False only if the server refuses the session; a ping that says nothing leaves it to the next request to find
+/// out.
+pub(crate) async fn verify(wire: &Wire, router: &Router, limits: Limits, session: &Arc<Session>) -> bool {
     if session.is_modern() {
-        return still_modern(wire, router, limits, session, patience).await;
+        return still_modern(wire, router, limits, session).await;
     }
     let verifying = async {
-        let (class, token) = ping(wire, router, limits, session).await?;
-        // A token that has expired looks like a lost session to a server that sends no challenge.
-        let refused = matches!(class, Class::Unauthorized | Class::SessionSuspect);
+        let (said, token) = ping(wire, router, limits, session).await?;
         match token {
-            Some(token) if refused && wire.tokens.refresh(token).await.is_ok() => {
-                ping(wire, router, limits, session).await.map(|(class, _)| class)
+            Some(token) if said == Ping::Unauthorized && wire.tokens.refresh(token).await.is_ok() => {
+                ping(wire, router, limits, session).await.map(|(said, _)| said)
             }
-            _ => Some(class),
+            _ => Some(said),
         }
     };
-    let class = timeout(patience, verifying).await.ok().flatten();
-    if class == Some(Class::SessionRejected) {
-        session.declare_gone();
+    match timeout(VERIFY_PATIENCE, verifying).await.ok().flatten() {
+        Some(Ping::Lost) => {
+            session.declare_gone();
+            false
+        }
+        // Nobody has said that the session is gone: it gets its DELETE.
+        Some(Ping::Refused) => false,
+        Some(Ping::Alive) => {
+            session.note_life();
+            true
+        }
+        Some(Ping::Unauthorized | Ping::Nothing) | None => true,
     }
-    !matches!(class, Some(Class::SessionRejected | Class::SessionSuspect))
 }
 
 /// Does the server still speak our version? Only a verdict against it counts, and one that contradicts itself is asked for again.
-async fn still_modern(
-    wire: &Wire,
-    router: &Router,
-    limits: Limits,
-    session: &Arc<Session>,
-    patience: Duration,
-) -> bool {
+async fn still_modern(wire: &Wire, router: &Router, limits: Limits, session: &Arc<Session>) -> bool {
     let asking = async {
         match discover(wire, router, limits, session).await {
             Discovery::AskAgain => discover(wire, router, limits, session).await,
             discovery => discovery,
         }
     };
-    !matches!(timeout(patience, asking).await, Ok(Discovery::Legacy | Discovery::Neither(_)))
+    !matches!(timeout(VERIFY_PATIENCE, asking).await, Ok(Discovery::Legacy | Discovery::Neither(_)))
 }
 
-async fn ping(wire: &Wire, router: &Router, limits: Limits, session: &Arc<Session>) -> Option<(Class, Option<u64>)> {
+/// What one ping says, and the serial of the token that it carried.
+async fn ping(wire: &Wire, router: &Router, limits: Limits, session: &Arc<Session>) -> Option<(Ping, Option<u64>)> {
     let probe = Probe::new();
     let mut position = Position::default();
     let attempt = Attempt::of_client(wire, router, limits, Some(session));
-    let (ended, token) = attempt.run(Request::new("ping", Params::none()), probe.clone(), &mut position).await;
-    let end = ended.end(&position)?;
-    let carried_session = session.has_id();
-    let lifecycle = session.lifecycle();
-    let evidence = Evidence { carried_session, lifecycle, body_taken: probe.body_taken(), end };
-    let Conclusion { class, .. } = classify::call(&evidence);
-    Some((class, token))
+    let request = Request::new("ping", Params::none());
+    let (ended, sent) = attempt.run_as(request, None, probe.clone(), &mut position).await;
+    let (end, sent) = (ended.end(&position)?, sent?);
+    let evidence = sent.evidence(wire, session, probe.body_taken(), false, end);
+    Some((classify::ping(&evidence), sent.token))
 }

@@ -9,22 +9,22 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_util::stream::BoxStream;
 use futures_util::{FutureExt, StreamExt};
-use http::StatusCode;
 use serde_json::value::RawValue;
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::classify::{AnswerId, BodyEnd, is_success};
-use super::exchange::{Cause, WireFailure, WireResponse};
+use super::exchange::{WireFailure, WireResponse};
 use super::headers::{is_event_stream, unread_coding};
 use super::limits::{Uncollected, collect};
 use super::redact::Secrets;
+use super::words;
 use crate::background::Background;
 use crate::rpc::id::{Id, IdSource};
 use crate::rpc::message::{ErrorObject, Message, ParseError, names_id, parse, parse_lossily, read_event};
 use crate::sse::stream::{EventStream, Item};
 
-/// How long the body of a refusal may take: its head has said almost everything.
+/// How long the body of a refusal may take. One that takes longer counts as not read, and proves nothing.
 pub(crate) const REFUSAL_PATIENCE: Duration = Duration::from_secs(5);
 
 /// How long a stream may take to end after the answer.
@@ -98,11 +98,17 @@ pub(crate) enum Answer {
     },
     Missing {
         excerpt: String,
+        /// Of the whole body: see [`words`](super::words).
+        digest: u64,
     },
     Stopped {
         failure: Option<WireFailure>,
     },
     TooLarge,
+    /// Not read to its end for another reason, in words.
+    Unread {
+        why: String,
+    },
 }
 
 impl Answer {
@@ -113,11 +119,12 @@ impl Answer {
             Self::Error { error, id, .. } => {
                 BodyEnd::Error { code: error.code, message: &error.message, id: *id, well_formed: error.well_formed }
             }
-            Self::Missing { excerpt } => BodyEnd::NoAnswer { excerpt },
+            Self::Missing { excerpt, .. } => BodyEnd::NoAnswer { excerpt },
             Self::Stopped { failure } => {
                 BodyEnd::Stopped { orderly: failure.is_none(), resumable: position.last_event_id.is_some() }
             }
             Self::TooLarge => BodyEnd::TooLarge,
+            Self::Unread { .. } => BodyEnd::Unread,
         }
     }
 }
@@ -151,37 +158,38 @@ impl AnswerReader<'_> {
     pub(crate) async fn read(&self, response: WireResponse, position: &mut Position) -> Answer {
         self.activity.touch();
         let coding = unread_coding(&response.headers);
-        let answer = if is_success(response.status) && is_event_stream(&response.headers) {
-            self.read_stream(response.body, position).await
+        let is_success = is_success(response.status);
+        let reading = async {
+            if is_event_stream(&response.headers) {
+                self.read_stream(response.body, position).await
+            } else {
+                self.read_body(response.body).await
+            }
+        };
+        let answer = if is_success {
+            reading.await
         } else {
-            self.read_body(response.status, response.body).await
+            match timeout(REFUSAL_PATIENCE, reading).await {
+                Ok(answer) => answer,
+                Err(_) => Answer::Unread { why: format!("it took longer than {} s", REFUSAL_PATIENCE.as_secs()) },
+            }
         };
         match (answer, coding) {
             // What is no message was not read. One that is was never coded, whatever the header says.
             (Answer::Missing { .. }, Some(coding)) => {
-                let source = format!("its content coding {coding:?} is not known");
-                Answer::Stopped { failure: Some(WireFailure { cause: Cause::Other, source: Some(source.into()) }) }
+                Answer::Unread { why: format!("its content coding {coding:?} is not known") }
             }
             (answer, _) => answer,
         }
     }
 
-    async fn read_body(&self, status: StatusCode, body: Body) -> Answer {
-        let collecting = collect(self.watched(body), self.limits.max_message);
-        let collected = if is_success(status) {
-            collecting.await
-        } else {
-            match timeout(REFUSAL_PATIENCE, collecting).await {
-                Ok(collected) => collected,
-                Err(_) => return Answer::Missing { excerpt: String::new() },
-            }
-        };
-        match collected {
+    async fn read_body(&self, body: Body) -> Answer {
+        match collect(self.watched(body), self.limits.max_message).await {
             // The content type does not matter: servers in the field leave it out.
             Ok(bytes) => match parse_lossily(&bytes) {
                 // Messages to somebody else are not repeated in an error of this call.
-                Ok(messages) => self.pick(messages).unwrap_or(Answer::Missing { excerpt: String::new() }),
-                Err(_) => Answer::Missing { excerpt: self.secrets.excerpt(&bytes) },
+                Ok(messages) => self.pick(messages).unwrap_or_else(|| missing(String::new(), &bytes)),
+                Err(_) => missing(self.secrets.excerpt(&bytes), &bytes),
             },
             Err(Uncollected::TooLarge) => Answer::TooLarge,
             Err(Uncollected::Broken(failure)) => Answer::Stopped { failure: Some(failure) },
@@ -256,7 +264,7 @@ impl AnswerReader<'_> {
     /// What cannot be read costs the answer only if it was the answer.
     fn unreadable(&self, data: &str, error: ParseError) -> Option<Answer> {
         if names_id(data, self.our_id) {
-            return Some(Answer::Missing { excerpt: String::new() });
+            return Some(missing(String::new(), data.as_bytes()));
         }
         (self.unreadable)(error);
         // JSON that is whole, or that names a method, is no answer. Of anything else that cannot be told.
@@ -306,6 +314,11 @@ impl AnswerReader<'_> {
         let activity = Arc::clone(&self.activity);
         Box::pin(body.inspect(move |_| activity.touch()))
     }
+}
+
+/// A body without an answer to us.
+fn missing(excerpt: String, body: &[u8]) -> Answer {
+    Answer::Missing { excerpt, digest: words::digest(&String::from_utf8_lossy(body)) }
 }
 
 type Body = BoxStream<'static, Result<Bytes, WireFailure>>;

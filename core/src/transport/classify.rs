@@ -1,7 +1,7 @@
 //! What a failure proves. One pure function for each kind of exchange; the only place that reads a status code or an I/O error to
 //! conclude anything.
 //!
-//! [`call`] judges an attempt of a call, [`handshake`] the two steps of the handshake, [`probe`] the question which era a server speaks,
+//! [`call`] judges an attempt of a call, `twin` the harmless request that confirms a refusal, `ping` whether a session is alive, [`handshake`] the two steps of the handshake, [`probe`] the question which era a server speaks,
 //! [`listener`], [`listen`] and [`resume`] the streams that a server may speak on unasked, [`delete`] the end of a session, [`redirect`] a redirect before any of them. Here stand the words that they share.
 
 mod call;
@@ -9,15 +9,19 @@ mod handshake;
 mod probe;
 mod redirect;
 mod streams;
+mod twin;
 mod wording;
 
 #[cfg(test)]
 mod tests;
 
-pub use call::call;
+pub use call::{call, interrupted};
+pub(crate) use call::is_unknown_method;
 pub use handshake::handshake;
 pub use probe::probe;
 pub use redirect::redirect;
+pub(crate) use twin::{Refused, ping, twin};
+pub use twin::Ping;
 pub use streams::{accepted_notification, delete, is_success, listen, listener, resume};
 
 use http::{HeaderMap, StatusCode};
@@ -25,7 +29,7 @@ use url::Url;
 
 use super::exchange::Cause;
 use crate::era::Lifecycle;
-use crate::outcome::{Execution, Kind, Proof};
+use crate::outcome::{Execution, Kind, Proof, ProofBasis};
 
 /// Does this status say that there is nothing at the path of the request, or nothing that is spoken to like that?
 pub(crate) fn is_nothing_there(status: StatusCode) -> bool {
@@ -41,8 +45,25 @@ pub struct Evidence<'a> {
     pub lifecycle: Lifecycle,
     /// The body probe: did a connection ask for the request's body?
     pub body_taken: bool,
+    /// Where the request went: whose resource a challenge has to name.
+    pub url: &'a Url,
+    /// What it carried of a login.
+    pub login: Login,
+    /// Anything of this attempt was seen that says that it was running: progress, a request of the server, a log.
+    pub seen: bool,
     /// How it ended.
     pub end: End<'a>,
+}
+
+/// What a request carried of a login.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Login {
+    /// No `Authorization` header at all.
+    None,
+    /// A token that had expired by its own date before it was sent.
+    Expired,
+    /// A token, or another login, that may have been good.
+    Sent,
 }
 
 /// How an attempt ended.
@@ -99,6 +120,19 @@ pub enum BodyEnd<'a> {
     },
     /// A message past the limit.
     TooLarge,
+    /// A body that was not read to its end for another reason: it came too slowly, or in a coding that is not known. What was not read
+    /// proves nothing.
+    Unread,
+}
+
+impl BodyEnd<'_> {
+    /// Was the body read to its end, so that what it says is known?
+    fn is_whole(self) -> bool {
+        match self {
+            Self::Result | Self::Error { .. } | Self::NoAnswer { .. } => true,
+            Self::Stopped { .. } | Self::TooLarge | Self::Unread => false,
+        }
+    }
 }
 
 /// Whose id an error answer bears. An error with the id of another request of ours is not ours and never gets here.
@@ -119,17 +153,17 @@ pub enum Class {
         /// Might the same attempt succeed in a moment?
         transient: bool,
     },
-    /// The server refused the session: not run.
+    /// Refused, by a server that says that it does not know the session.
     SessionRejected,
-    /// The session may be gone.
+    /// An answer that leaves a doubt about the session: the server may speak another era by now.
     SessionSuspect,
-    /// 401.
+    /// Refused with 401.
     Unauthorized,
-    /// 429.
+    /// Refused with 429.
     RateLimited,
-    /// A stream that the server refused.
+    /// A stream above the last one of a GOAWAY.
     RefusedStream,
-    /// The server refused the request.
+    /// Refused in another way.
     Rejected,
     /// Modern era: the server refused the version, or says that headers and body differ. An answer, and no proof: a handler can
     /// raise the same.
@@ -143,6 +177,9 @@ pub enum Class {
 }
 
 /// The conclusion from the evidence of one attempt.
+///
+/// A refusal is never enough by itself: any status and any words can come out of a tool, a relay or a framework's error page. So a
+/// refusal comes with a `claim`, and only a twin that is refused in the same words makes it the proof.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Conclusion {
     /// For the decision.
@@ -153,6 +190,54 @@ pub struct Conclusion {
     pub execution: Execution,
     /// The proof, where the verdict is `not_executed`.
     pub proof: Option<Proof>,
+    /// What the proof rests on.
+    pub basis: Option<ProofBasis>,
+    /// Of a refusal that nothing confirms yet: the proof that it becomes if its twin is refused in the same words.
+    pub claim: Option<Proof>,
+    /// What the refusal is called if nothing confirms it.
+    pub unconfirmed: Option<Kind>,
+    /// What has to be looked after, whatever becomes of this call.
+    pub repair: Repair,
+}
+
+impl Conclusion {
+    /// The same, its twin having been refused in the same words.
+    #[must_use]
+    pub fn confirmed(self) -> Self {
+        match self.claim {
+            Some(claim) => Self {
+                execution: Execution::NotExecuted,
+                proof: Some(claim),
+                basis: Some(ProofBasis::Confirmed),
+                claim: None,
+                ..self
+            },
+            None => self,
+        }
+    }
+}
+
+/// What an answer says of what comes next, whatever it proves about its own call.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Repair {
+    /// The token was refused: the next request asks for another one.
+    pub token: bool,
+    /// What it leaves of the session.
+    pub session: Doubt,
+    /// It may be the session that is refused: two such refusals in a row that lead to nothing make the next call open a new one.
+    pub counts: bool,
+}
+
+/// A doubt about the session.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Doubt {
+    /// None.
+    #[default]
+    None,
+    /// The server may not know it any more: verified before the next request.
+    Session,
+    /// The server may be of another era by now: asked before the next request, once in a while at most.
+    Era,
 }
 
 /// Where a redirect leads.

@@ -79,8 +79,11 @@ pub enum Cause {
     BadRequest,
     /// Any other failure of making the connection.
     ConnectOther,
-    /// A remote HTTP/2 RST_STREAM with REFUSED_STREAM, or a remote GOAWAY below our stream (RFC 9113, section 8.7).
+    /// A remote HTTP/2 RST_STREAM with REFUSED_STREAM. By RFC 9113, section 8.7, the server did not process the request; proxies send it
+    /// all the same for requests that they have forwarded.
     RefusedStream,
+    /// A remote HTTP/2 GOAWAY below our stream: whoever sent it has not acted on the request (RFC 9113, section 6.8).
+    GoneAway,
     /// The connection ended, in an orderly way or not, before the head, or in the middle of the body.
     Closed,
     /// The connection was reset.
@@ -121,6 +124,7 @@ impl fmt::Display for WireFailure {
             Cause::BadRequest => "the request could not be built",
             Cause::ConnectOther => "connecting failed",
             Cause::RefusedStream => "the server refused the stream",
+            Cause::GoneAway => "the server closed the connection before it took the request",
             Cause::Closed => "connection closed",
             Cause::Reset => "connection reset",
             Cause::Other => "the exchange failed",

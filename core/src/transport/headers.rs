@@ -8,11 +8,12 @@ use std::hash::{BuildHasher, Hash, Hasher, RandomState};
 use std::time::{Duration, SystemTime};
 
 use http::header::{
-    ACCEPT, CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, EXPECT, LOCATION, RETRY_AFTER, TE, TRAILER,
-    TRANSFER_ENCODING, UPGRADE, WWW_AUTHENTICATE,
+    ACCEPT, AUTHORIZATION, CONNECTION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, EXPECT, LOCATION, RETRY_AFTER,
+    TE, TRAILER, TRANSFER_ENCODING, UPGRADE, WWW_AUTHENTICATE,
 };
 use http::{HeaderMap, HeaderName, HeaderValue};
 
+use super::classify::Login;
 use crate::config::OptionError;
 
 /// The id of a session, given by the server with the answer to `initialize`.
@@ -129,9 +130,30 @@ pub(crate) struct Standing {
     pub(crate) version: Option<HeaderValue>,
     /// What a request of the modern era says of itself outside of its body.
     pub(crate) routing: HeaderMap,
+    /// The token had expired by its own date.
+    pub(crate) expired: bool,
 }
 
 impl Standing {
+    /// What the request carries of a login.
+    pub(crate) fn login(&self) -> Login {
+        match &self.authorization {
+            Some(_) if self.expired => Login::Expired,
+            None if !self.caller.contains_key(AUTHORIZATION) => Login::None,
+            Some(_) | None => Login::Sent,
+        }
+    }
+
+    /// Is it the same to a server that asks who sends it and on which session?
+    pub(crate) fn has_the_identity_of(&self, other: &Self) -> bool {
+        self.has_the_login_of(other) && self.session == other.session && self.version == other.version
+    }
+
+    /// Is it the same to a server that asks who sends it?
+    pub(crate) fn has_the_login_of(&self, other: &Self) -> bool {
+        self.authorization == other.authorization && self.caller == other.caller
+    }
+
     /// The headers of a POST.
     pub(crate) fn post(&self) -> HeaderMap {
         let mut headers = self.with_accept(JSON_OR_EVENT_STREAM);
@@ -162,7 +184,7 @@ impl Standing {
         headers.remove(CONTENT_TYPE);
         headers.insert(ACCEPT, accept);
         if let Some(authorization) = &self.authorization {
-            headers.insert(http::header::AUTHORIZATION, authorization.clone());
+            headers.insert(AUTHORIZATION, authorization.clone());
         }
         match &self.session {
             Some(SessionId(id)) => headers.insert(SESSION_ID, id.clone()),
@@ -284,7 +306,6 @@ mod tests {
         assert_eq!(location(&one("location", " /mcp/ ")), Some("/mcp/"));
         assert_eq!(location(&one("location", "")), None);
         assert_eq!(location(&HeaderMap::new()), None);
-        assert!(has_challenge(&one("www-authenticate", "Bearer")));
     }
 
     #[test]

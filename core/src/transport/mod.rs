@@ -1,6 +1,7 @@
 //! One HTTP exchange: how it is sent, and what its failure proves.
 
 pub(crate) mod answer;
+pub(crate) mod challenge;
 pub mod classify;
 pub(crate) mod cookies;
 pub mod exchange;
@@ -14,3 +15,4 @@ pub(crate) mod redact;
 pub mod scripted;
 pub(crate) mod tls;
 pub(crate) mod wire;
+pub(crate) mod words;

@@ -12,12 +12,14 @@
 
 use std::io;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
+use tokio::time::Instant;
 
 const UNTOUCHED: u8 = 0;
 const TAKEN: u8 = 1;
@@ -25,7 +27,14 @@ const SEALED: u8 = 2;
 
 /// Shared between the body of one request and whoever judges the request afterwards.
 #[derive(Clone, Debug, Default)]
-pub struct Probe(Arc<AtomicU8>);
+pub struct Probe(Arc<Mark>);
+
+#[derive(Debug, Default)]
+struct Mark {
+    state: AtomicU8,
+    /// When the body was first taken.
+    taken_at: OnceLock<Instant>,
+}
 
 impl Probe {
     /// A probe of a request that was not sent yet.
@@ -37,22 +46,32 @@ impl Probe {
     /// Has a connection asked for the body so far? To conclude anything from it, [`Self::seal`] it.
     #[must_use]
     pub fn body_taken(&self) -> bool {
-        self.0.load(Ordering::Acquire) == TAKEN
+        self.0.state.load(Ordering::Acquire) == TAKEN
     }
 
     /// The body is about to be handed over. False if the request was given up before: then it must not be.
     #[must_use]
     pub fn take(&self) -> bool {
-        match self.0.compare_exchange(UNTOUCHED, TAKEN, Ordering::AcqRel, Ordering::Acquire) {
-            Ok(_) => true,
+        match self.0.state.compare_exchange(UNTOUCHED, TAKEN, Ordering::AcqRel, Ordering::Acquire) {
+            Ok(_) => {
+                // One that is taken again, after a redirect, keeps its first moment.
+                let _ = self.0.taken_at.set(Instant::now());
+                true
+            }
             Err(state) => state == TAKEN,
         }
+    }
+
+    /// How long ago the body was taken; nothing if it was not.
+    #[must_use]
+    pub fn taken_since(&self) -> Duration {
+        self.0.taken_at.get().map_or(Duration::ZERO, Instant::elapsed)
     }
 
     /// The request is over. A body that was not taken until now never will be; true if it was taken.
     #[must_use]
     pub fn seal(&self) -> bool {
-        match self.0.compare_exchange(UNTOUCHED, SEALED, Ordering::AcqRel, Ordering::Acquire) {
+        match self.0.state.compare_exchange(UNTOUCHED, SEALED, Ordering::AcqRel, Ordering::Acquire) {
             Ok(_) => false,
             Err(state) => state == TAKEN,
         }
@@ -62,7 +81,7 @@ impl Probe {
     /// given up stays so.
     pub fn reset(&self) {
         // Not taken: there is nothing to take back.
-        let _ = self.0.compare_exchange(TAKEN, UNTOUCHED, Ordering::AcqRel, Ordering::Acquire);
+        let _ = self.0.state.compare_exchange(TAKEN, UNTOUCHED, Ordering::AcqRel, Ordering::Acquire);
     }
 }
 

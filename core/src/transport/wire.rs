@@ -4,7 +4,7 @@ use std::fmt;
 use std::hash::RandomState;
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
 use futures_util::FutureExt;
@@ -81,8 +81,10 @@ pub(crate) struct Ready {
     request: WireRequest,
     /// The serial of the token that it carries.
     pub(crate) token: Option<u64>,
-    /// Whose it is.
-    pub(crate) identity: Identity,
+    /// What it carries besides its body.
+    pub(crate) standing: Arc<Standing>,
+    /// Whose it is; none of one that carries what another has carried.
+    pub(crate) identity: Option<Identity>,
 }
 
 /// Whose a request is, as far as its headers tell: the serial of its token, and a digest of the caller's headers.
@@ -144,7 +146,20 @@ impl Wire {
         fresh: bool,
     ) -> Result<Ready, Unready> {
         let (standing, identity) = self.standing(carried).await?;
-        Ok(self.ready(Method::POST, standing.post(), Some(body), probe, fresh, identity))
+        let ready = self.post_as(standing, identity.token, body, probe, fresh);
+        Ok(Ready { identity: Some(identity), ..ready })
+    }
+
+    /// A POST of this body that carries what another request has carried.
+    pub(crate) fn post_as(
+        &self,
+        standing: Standing,
+        token: Option<u64>,
+        body: Bytes,
+        probe: Probe,
+        fresh: bool,
+    ) -> Ready {
+        self.ready(Method::POST, standing.post(), standing, Some(body), probe, fresh, token)
     }
 
     /// A POST that nobody waits for: a notification, or a reply to a request of the server. One attempt. `None` if it was not answered at
@@ -160,13 +175,14 @@ impl Wire {
     /// A GET that listens or, after an event id, reads on.
     pub(crate) async fn get(&self, carried: Carried, last_event_id: Option<HeaderValue>) -> Result<Ready, Unready> {
         let (standing, identity) = self.standing(carried).await?;
-        Ok(self.ready(Method::GET, standing.get(last_event_id), None, Probe::new(), false, identity))
+        let headers = standing.get(last_event_id);
+        Ok(self.ready(Method::GET, headers, standing, None, Probe::new(), false, identity.token))
     }
 
     /// A DELETE of the session.
     pub(crate) async fn delete(&self, carried: Carried) -> Result<Ready, Unready> {
         let (standing, identity) = self.standing(carried).await?;
-        Ok(self.ready(Method::DELETE, standing.delete(), None, Probe::new(), false, identity))
+        Ok(self.ready(Method::DELETE, standing.delete(), standing, None, Probe::new(), false, identity.token))
     }
 
     /// Whose the next request would be. Asks for its token and headers, and sends nothing.
@@ -185,12 +201,14 @@ impl Wire {
         let token = self.tokens.get().await?;
         let caller = self.caller_headers().await?;
         let identity = self.identity_of(token.as_ref(), &caller);
+        let expired = token.as_ref().is_some_and(|token| token.has_expired(SystemTime::now()));
         let standing = Standing {
             caller,
             authorization: token.map(|token| token.header),
             session: carried.session,
             version: carried.version,
             routing: carried.routing,
+            expired,
         };
         Ok((standing, identity))
     }
@@ -229,13 +247,19 @@ impl Wire {
         &self,
         method: Method,
         headers: HeaderMap,
+        standing: Standing,
         body: Option<Bytes>,
         probe: Probe,
         fresh_connection: bool,
-        identity: Identity,
+        token: Option<u64>,
     ) -> Ready {
         let request = WireRequest { method, url: self.url.clone(), headers, body, probe, fresh_connection };
-        Ready { request, token: identity.token, identity }
+        Ready { request, token, standing: Arc::new(standing), identity: None }
+    }
+
+    /// Where everything goes.
+    pub(crate) fn url(&self) -> &Url {
+        &self.url
     }
 
     /// Sends it, and follows redirects that preserve the request within the origin. Each hop that answers with one has refused to

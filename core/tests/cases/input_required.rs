@@ -167,13 +167,14 @@ async fn a_lost_leg_is_judged_as_any_call_and_only_the_leg_is_sent_again() {
 #[tokio::test(start_paused = true)]
 async fn a_leg_that_was_not_run_for_sure_is_sent_again_whatever_the_tool() {
     let causes: [fn() -> Result<Reply, Cause>; 3] =
-        [|| Err(Cause::Refused), || Err(Cause::RefusedStream), || Ok(Reply::new(429).header("retry-after", "1"))];
+        [|| Err(Cause::Refused), || Err(Cause::GoneAway), || Ok(Reply::new(429).header("retry-after", "1"))];
     for cause in causes {
         let server = Server::modern();
         let exchange = scripted(&server, move |arrival, nth| async move {
             match (arrival.method(), nth) {
                 ("tools/call", 0) => Some(Ok(question(&arrival, &elicitation(), "*"))),
-                ("tools/call", 1) => Some(cause()),
+                // The second question is the twin of what was turned away.
+                ("tools/call" | "server/discover", 1) => Some(cause()),
                 _ => None,
             }
         });
@@ -189,7 +190,7 @@ async fn a_leg_that_is_refused_leaves_the_call_in_doubt() {
     let exchange = scripted(&server, |arrival, nth| async move {
         match (arrival.method(), nth) {
             ("tools/call", 0) => Some(Ok(question(&arrival, &elicitation(), "*"))),
-            ("tools/call", 1) => Some(Ok(Reply::text(413, "too much"))),
+            ("tools/call" | "server/discover", 1) => Some(Ok(Reply::text(413, "too much"))),
             _ => None,
         }
     });

@@ -155,6 +155,7 @@ async fn a_failed_flight_fails_its_waiters_together_and_the_next_call_tries_agai
         [
             EventName::Connecting,
             EventName::Ready,
+            EventName::SessionSuspect,
             EventName::SessionLost,
             EventName::Recovering,
             EventName::RecoveryFailed,
@@ -187,8 +188,9 @@ async fn flights_that_fail_in_a_row_are_at_most_two_seconds_apart() {
 async fn a_call_lives_through_two_losses_and_the_third_surfaces() {
     for (losses, lives) in [(2, true), (3, false)] {
         let server = Server::new();
-        let exchange = scripted(&server, move |arrival, nth| async move {
-            (arrival.method() == "tools/call" && nth < losses).then(|| Ok(Reply::new(404)))
+        let exchange = scripted(&server, move |arrival, _| async move {
+            let lost = (1..=losses).any(|number| arrival.session() == Some(&format!("session-{number}")));
+            (matches!(arrival.method(), "tools/call" | "ping") && lost).then(|| Ok(Reply::new(404)))
         });
         let client = connect(&exchange).await;
         let outcome = client.call_tool("poke", NOTHING).await;
@@ -302,7 +304,7 @@ async fn a_loss_that_is_reported_late_starts_nothing() {
                 if arrival.method() == "tools/call" && nth == 0 {
                     arrival.take();
                     gate.pass().await;
-                    return Some(Ok(Reply::new(404)));
+                    return Some(Ok(Reply::text(404, "unknown")));
                 }
                 None
             }

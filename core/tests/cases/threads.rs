@@ -32,7 +32,7 @@ async fn sessions_that_are_lost_again_and_again_cost_one_handshake_at_a_time_and
             }
         }
     });
-    let client = builder(&exchange).build().unwrap();
+    let client = builder(&exchange).retry_budget(20.0, 1_000_000).build().unwrap();
     let over = Arc::new(AtomicBool::new(false));
     let restarting = tokio::spawn({
         let (server, over) = (server.clone(), Arc::clone(&over));

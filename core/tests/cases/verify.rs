@@ -34,8 +34,8 @@ async fn sixteen_reads(client: &oncewire::Client) {
 #[tokio::test(start_paused = true)]
 async fn after_a_suspicion_many_callers_cost_one_ping() {
     let suspicions: [fn(&oncewire::transport::scripted::Arrival) -> Reply; 3] = [
-        |_| Reply::new(503),
-        |_| Reply::new(401),
+        |_| Reply::new(404),
+        |_| Reply::text(500, "Session terminated"),
         |arrival| arrival.error(-32_000, "Session terminated: not found in store; session expired"),
     ];
     for (number, reply) in suspicions.into_iter().enumerate() {
@@ -47,7 +47,7 @@ async fn after_a_suspicion_many_callers_cost_one_ping() {
         let expected = if number == 2 { Execution::Answered } else { Execution::MayHaveExecuted };
         assert_eq!(error.execution(), expected, "suspicion {number}: {error}");
         sixteen_reads(&client).await;
-        assert_eq!(exchange.ledger().count("ping"), 1, "suspicion {number}");
+        assert_eq!(exchange.ledger().count("ping"), 2, "suspicion {number}: the twin, and one to verify");
         assert_eq!(exchange.ledger().count("initialize"), 1, "the session was alive");
         assert_eq!(log.of(EventName::SessionSuspect).len(), 1);
         assert_eq!(log.of(EventName::SessionLost).len(), 0);
@@ -57,12 +57,12 @@ async fn after_a_suspicion_many_callers_cost_one_ping() {
 #[tokio::test(start_paused = true)]
 async fn a_ping_that_is_refused_starts_one_recovery_and_no_call_fails() {
     let server = Server::new();
-    let exchange = answering(&server, |_| Reply::new(503));
+    let exchange = answering(&server, |_| Reply::new(404));
     let client = connect(&exchange).await;
     client.request("custom", NOTHING).await.unwrap_err();
     server.forget_sessions();
     sixteen_reads(&client).await;
-    assert_eq!(exchange.ledger().count("ping"), 1);
+    assert_eq!(exchange.ledger().count("ping"), 2, "the twin, and one to verify");
     assert_eq!(exchange.ledger().count("initialize"), 2);
     assert_eq!(exchange.ledger().count("resources/read"), 16, "none of them was sent on the lost session");
     client.close().await;
@@ -72,19 +72,36 @@ async fn a_ping_that_is_refused_starts_one_recovery_and_no_call_fails() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_ping_that_is_suspect_again_starts_a_recovery_and_the_old_session_is_deleted() {
+async fn a_ping_that_is_refused_in_another_way_starts_a_recovery_and_the_old_session_is_deleted() {
     let server = Server::new();
-    let exchange = scripted(&server, |arrival, _| async move {
-        let on_the_first = arrival.session() == Some("session-1");
-        (on_the_first && matches!(arrival.method(), "tools/call" | "ping")).then(|| Ok(Reply::new(503)))
+    let exchange = scripted(&server, |arrival, nth| async move {
+        match (arrival.session(), arrival.method(), nth) {
+            (Some("session-1"), "tools/call", _) => Some(Ok(Reply::new(404))),
+            // The second is the verification.
+            (Some("session-1"), "ping", 1..) => Some(Ok(Reply::text(400, "Bad Request"))),
+            _ => None,
+        }
     });
     let client = connect(&exchange).await;
     client.call_tool("poke", NOTHING).await.unwrap_err();
     client.call_tool("poke", NOTHING).await.unwrap();
-    assert_eq!((exchange.ledger().count("ping"), exchange.ledger().count("initialize")), (1, 2));
+    assert_eq!((exchange.ledger().count("ping"), exchange.ledger().count("initialize")), (2, 2));
     sleep(milliseconds(1)).await;
     let deletes = exchange.ledger().of("DELETE");
     assert_eq!(deletes.iter().map(|entry| entry.session()).collect::<Vec<_>>(), [Some("session-1")]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_gateway_without_a_server_says_nothing_of_the_session() {
+    let server = Server::new();
+    let exchange = scripted(&server, |arrival, nth| async move {
+        (nth == 0 && matches!(arrival.method(), "tools/call" | "ping")).then(|| Ok(Reply::new(503)))
+    });
+    let client = connect(&exchange).await;
+    client.call_tool("poke", NOTHING).await.unwrap_err();
+    client.call_tool("poke", NOTHING).await.unwrap();
+    assert_eq!((exchange.ledger().count("ping"), exchange.ledger().count("initialize")), (0, 1));
+    assert_eq!(exchange.ledger().count("DELETE"), 0);
 }
 
 #[tokio::test(start_paused = true)]
@@ -92,65 +109,113 @@ async fn a_ping_that_says_nothing_leaves_the_session_as_it_is() {
     let server = Server::new();
     let exchange = scripted(&server, |arrival, nth| async move {
         match (arrival.method(), nth) {
-            ("tools/call", 0) => Some(Ok(Reply::new(503))),
-            ("ping", 0) => Some(Err(Cause::Reset)),
+            ("tools/call", 0) => Some(Ok(Reply::new(404))),
+            ("ping", 0) => Some(Ok(Reply::new(503))),
+            ("ping", 1) => Some(Err(Cause::Reset)),
             _ => None,
         }
     });
     let client = connect(&exchange).await;
     client.call_tool("poke", NOTHING).await.unwrap_err();
     client.call_tool("poke", NOTHING).await.unwrap();
-    assert_eq!((exchange.ledger().count("ping"), exchange.ledger().count("initialize")), (1, 1));
+    assert_eq!((exchange.ledger().count("ping"), exchange.ledger().count("initialize")), (2, 1));
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_ping_that_hangs_is_given_up_and_a_deadline_ends_the_wait_before() {
+async fn a_ping_that_hangs_holds_nobody_up_for_longer_than_two_seconds() {
     let server = Server::new();
     let exchange = scripted(&server, |arrival, nth| async move {
         match (arrival.method(), nth) {
-            ("tools/call", 0) => Some(Ok(Reply::new(503))),
-            ("ping", 0) => hang(&arrival).await,
+            ("tools/call", 0) => Some(Ok(Reply::new(404))),
+            ("ping", _) => hang(&arrival).await,
             _ => None,
         }
     });
     let client = connect(&exchange).await;
     let began = Instant::now();
     let suspicion = failure(client.call_tool("poke", NOTHING).await);
-    assert_eq!((began.elapsed(), suspicion.http_status), (seconds(2), Some(503)), "a look-up of hints waits no longer");
+    assert_eq!((began.elapsed(), suspicion.execution), (seconds(4), Execution::MayHaveExecuted), "the twin, then its hints");
     let hasty = failure(client.call_tool("poke", NOTHING).timeout(seconds(1)).await);
-    assert_eq!((began.elapsed(), hasty.kind), (seconds(3), Kind::Timeout));
+    assert_eq!((began.elapsed(), hasty.kind), (seconds(5), Kind::Timeout));
     assert_eq!(hasty.execution, Execution::NotExecuted);
     client.call_tool("poke", NOTHING).await.unwrap();
-    assert_eq!(began.elapsed(), seconds(30), "handshake_timeout");
+    assert_eq!(began.elapsed(), seconds(6), "the verification that was under way");
     client.close().await;
     assert!(exchange.ledger().open().is_empty());
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_read_that_met_the_suspicion_itself_is_verified_and_resent() {
+async fn a_session_that_shows_life_is_verified_before_it_is_declared_lost() {
     let server = Server::new();
     let exchange = scripted(&server, {
         let server = server.clone();
         move |arrival, nth| {
             let server = server.clone();
             async move {
-                if arrival.method() == "resources/read" && nth == 0 {
-                    server.forget_sessions();
-                    return Some(Ok(Reply::new(503)));
+                match (arrival.method(), nth) {
+                    ("tools/call", 0) => {
+                        let answer = arrival.result_message(&server.execute(&arrival));
+                        Some(Ok(Reply::event_stream().wait(seconds(5)).event(&answer)))
+                    }
+                    // A replica that does not know the session.
+                    ("resources/read", 0) => Some(Ok(Reply::text(404, "unknown"))),
+                    _ => None,
                 }
-                None
             }
         }
     });
-    let client = connect(&exchange).await;
+    let log = Log::default();
+    let client = builder(&exchange).on_event(log.observer()).connect().await.unwrap();
+    let slow = tokio::spawn({
+        let client = client.clone();
+        async move { client.call_tool("poke", NOTHING).await }
+    });
+    exchange.ledger().arrivals("tools/call", 1).await;
     client.read_resource("mem://a").await.unwrap();
-    assert_eq!((exchange.ledger().count("ping"), exchange.ledger().count("initialize")), (1, 2));
+    slow.await.unwrap().unwrap();
+    assert_eq!((exchange.ledger().count("ping"), exchange.ledger().count("initialize")), (1, 1));
+    assert_eq!(log.of(EventName::SessionLost).len(), 0);
+    client.close().await;
+    assert_eq!(exchange.ledger().count("DELETE"), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn two_refusals_in_a_row_that_nothing_confirms_make_the_next_call_open_a_session() {
+    let server = Server::new();
+    let exchange = scripted(&server, |arrival, _| async move {
+        // Not a word that anybody knows, and pings are answered.
+        let refused = arrival.session() == Some("session-1") && arrival.method() == "tools/call";
+        refused.then(|| Ok(Reply::text(400, "come again?")))
+    });
+    let client = connect(&exchange).await;
+    for _ in 0..2 {
+        let refused = failure(client.call_tool("poke", NOTHING).await);
+        assert_eq!((refused.execution, refused.kind), (Execution::MayHaveExecuted, Kind::HttpStatus));
+    }
+    client.call_tool("poke", NOTHING).await.unwrap();
+    assert_eq!(client.generation(), 2);
+    client.close().await;
+    let deletes = exchange.ledger().of("DELETE");
+    assert_eq!(deletes.len(), 2, "the server never said that the first one is gone");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refusal_of_what_was_asked_for_costs_no_session_however_often_it_comes() {
+    let server = Server::new();
+    let exchange = scripted(&server, |arrival, _| async move {
+        (arrival.method() == "tools/call").then(|| Ok(Reply::text(403, "not you")))
+    });
+    let client = connect(&exchange).await;
+    for _ in 0..5 {
+        failure(client.call_tool("poke", NOTHING).await);
+    }
+    assert_eq!((client.generation(), exchange.ledger().count("initialize")), (1, 1));
 }
 
 #[tokio::test(start_paused = true)]
 async fn without_recovery_a_suspicion_that_is_right_still_reports_each_call() {
     let server = Server::new();
-    let exchange = answering(&server, |_| Reply::new(503));
+    let exchange = answering(&server, |_| Reply::new(404));
     let client = builder(&exchange).recovery(Recovery::Off).connect().await.unwrap();
     client.request("custom", NOTHING).await.unwrap_err();
     server.forget_sessions();

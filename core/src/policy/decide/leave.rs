@@ -2,7 +2,7 @@
 //!
 //! This question stands before every resend, also where the latest attempt is proven not to have run: an attempt before it may have.
 
-use super::{Ambiguity, Hints, SessionStanding, Situation};
+use super::{Ambiguity, Hints, ProofStanding, SessionStanding, Situation};
 use crate::config::{Resend, TrustAnnotations};
 use crate::method::Repeatability;
 use crate::transport::classify::Class;
@@ -20,7 +20,12 @@ pub(super) enum Leave {
 
 /// Is there leave to send the call again?
 pub(super) fn leave(situation: &Situation) -> Leave {
-    if situation.ambiguity == Ambiguity::None && is_proven(situation.class) {
+    let never_sent = matches!(situation.class, Class::NeverSent { .. });
+    if situation.ambiguity == Ambiguity::None
+        && situation.proof == ProofStanding::Proven
+        // Who says never has what was never sent at all repeated, and nothing else.
+        && (never_sent || situation.resend != Resend::Never)
+    {
         return Leave::Given;
     }
     match (situation.resend, situation.repeatability) {
@@ -53,17 +58,4 @@ fn by_hints(situation: &Situation) -> Leave {
 fn stays_on_its_session(situation: &Situation) -> bool {
     situation.ambiguity != Ambiguity::OnEarlierSession
         && matches!(situation.session, SessionStanding::Current | SessionStanding::Suspect)
-}
-
-/// Does the class of the latest attempt prove that this attempt did not run?
-fn is_proven(class: Class) -> bool {
-    match class {
-        Class::NeverSent { .. }
-        | Class::SessionRejected
-        | Class::Unauthorized
-        | Class::RateLimited
-        | Class::RefusedStream
-        | Class::Rejected => true,
-        Class::TermsRefused | Class::SessionSuspect | Class::Resumable | Class::Ambiguous | Class::Answered => false,
-    }
 }

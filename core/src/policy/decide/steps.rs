@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use super::leave::{Leave, leave};
 use super::{
-    AMBIGUOUS_RESENDS, Charge, Decision, EMPTY_RESUMES, RATE_LIMIT_WAITS, RECOVERIES, REFRESHES, REFUSED_STREAMS,
+    AMBIGUOUS_RESENDS, Charge, Decision, EMPTY_RESUMES, ProofStanding, RATE_LIMIT_WAITS, RECOVERIES, REFRESHES, REFUSED_STREAMS,
     RESUME_WAIT_MAX, SESSION_LOSSES, SessionStanding, Situation, TERMS_REFUSALS, TokenStanding, Wait,
 };
-use crate::config::Recovery;
+use crate::config::{Recovery, Resend};
+use crate::method::Repeatability;
 use crate::transport::classify::Class;
 
 /// The next step for a call, from all that is known of it.
@@ -20,6 +21,14 @@ pub fn decide(situation: &Situation) -> Decision {
     if situation.cancelled || situation.remaining == Some(Duration::ZERO) {
         return Decision::Surface;
     }
+    match step(situation) {
+        // Where a refused call would end, its twin decides whether it may go on, and what the verdict is.
+        Decision::Surface if situation.proof == ProofStanding::Unasked => Decision::Confirm,
+        step => step,
+    }
+}
+
+fn step(situation: &Situation) -> Decision {
     match situation.class {
         Class::Answered => Decision::Deliver,
         Class::Rejected => Decision::Surface,
@@ -53,26 +62,54 @@ fn session_rejected(situation: &Situation) -> Decision {
     if situation.counts.session_losses > SESSION_LOSSES || situation.recovery != Recovery::Auto {
         return Decision::Surface;
     }
-    // The server has said that the session is gone: as long as there is no newer one, it stands lost.
-    let session = match situation.session {
-        SessionStanding::Replaced => SessionStanding::Replaced,
-        SessionStanding::Current | SessionStanding::Suspect | SessionStanding::Lost => SessionStanding::Lost,
+    if situation.proof == ProofStanding::Unasked && goes_by_hints(situation) {
+        // Of the session that it would go to no hints are known yet.
+        return Decision::Confirm;
+    }
+    // Once it is proven that the session is gone, it stands lost as long as there is no newer one. Without proof it stands as whoever
+    // looked after it says.
+    let session = match (situation.proof, situation.session) {
+        (_, SessionStanding::Replaced) => SessionStanding::Replaced,
+        (ProofStanding::Proven, _) => SessionStanding::Lost,
+        (_, standing) => standing,
     };
     resend(&Situation { session, ..*situation }, Wait::None, Charge::Free)
 }
 
+/// Does leave to send it again depend on the hints of the tool?
+fn goes_by_hints(situation: &Situation) -> bool {
+    situation.repeatability == Repeatability::ByTool && situation.resend == Resend::Default
+}
+
 /// A loss that may have run. A suspect session is verified, a lost one replaced, but only for a call that may go on there.
 fn ambiguous(situation: &Situation) -> Decision {
+    let wait = match situation.retry_after {
+        // RFC 9110, section 10.2.3: with 503 it says how long the server expects to be unavailable.
+        Some(wait) if situation.class == Class::Ambiguous => match bounded(situation, wait) {
+            Some(wait) => wait,
+            None => return Decision::Surface,
+        },
+        _ => Wait::Backoff,
+    };
     if situation.counts.ambiguous_resends < AMBIGUOUS_RESENDS && situation.budget {
-        resend(situation, Wait::Backoff, Charge::Ambiguous)
+        resend(situation, wait, Charge::Ambiguous)
     } else {
         Decision::Surface
     }
 }
 
+/// The wait that the server asks for, unless it is longer than may be waited.
+fn bounded(situation: &Situation, wait: Duration) -> Option<Wait> {
+    let too_long = wait > situation.retry_after_max || is_past_the_deadline(situation, wait);
+    (!too_long).then_some(Wait::Exactly(wait))
+}
+
 fn unauthorized(situation: &Situation) -> Decision {
     if situation.counts.refreshes >= REFRESHES || leave(situation) == Leave::Refused {
         return Decision::Surface;
+    }
+    if leave(situation) == Leave::AskTheServer && situation.proof == ProofStanding::Unasked {
+        return Decision::Confirm;
     }
     match situation.token {
         TokenStanding::NoProvider => Decision::Surface,
@@ -82,11 +119,9 @@ fn unauthorized(situation: &Situation) -> Decision {
 }
 
 fn rate_limited(situation: &Situation) -> Decision {
-    let wait = match situation.retry_after {
-        Some(wait) if wait > situation.retry_after_max || is_past_the_deadline(situation, wait) => {
-            return Decision::Surface;
-        }
-        Some(wait) => Wait::Exactly(wait),
+    let wait = match situation.retry_after.map(|wait| bounded(situation, wait)) {
+        Some(Some(wait)) => wait,
+        Some(None) => return Decision::Surface,
         None => Wait::Backoff,
     };
     if situation.counts.rate_limit_waits < RATE_LIMIT_WAITS {
@@ -120,6 +155,8 @@ fn resend(situation: &Situation, wait: Wait, charge: Charge) -> Decision {
     let lost = situation.session == SessionStanding::Lost;
     match leave(situation) {
         Leave::Refused => Decision::Surface,
+        // A twin costs the same one request as the hints, and proves more.
+        Leave::AskTheServer if situation.proof == ProofStanding::Unasked => Decision::Confirm,
         // The hints that count are those of the session that the call would go to: there has to be one. A suspect session is asked as
         // it is; no answer within the look-up's bound means no hints, and the caller is not kept waiting for a ping on top.
         Leave::AskTheServer if lost => recover(situation),

@@ -101,7 +101,7 @@ impl Failed {
     /// This is what the body of that answer said.
     pub(super) fn read(&mut self, answer: &Answer) {
         self.versions = versions::listed_in(answer);
-        if let Answer::Missing { excerpt } = answer {
+        if let Answer::Missing { excerpt, .. } = answer {
             self.failure.excerpt = Some(excerpt.clone()).filter(|excerpt| !excerpt.is_empty());
         }
     }

@@ -1,45 +1,56 @@
 //! What the end of one attempt of a call proves.
 //!
 //! Before a head the body probe decides. Once a head has arrived the probe says nothing, and the first line that matches wins: an
-//! answer, then what is said of the session, then the refusals that HTTP defines, then everything else, which may have run.
+//! answer, a challenge that only our own login can have caused, any other refusal, a stream to read on, then everything else, which may
+//! have run. A refusal proves nothing by itself: it carries a claim that its twin confirms, or does not.
 
 use http::{HeaderMap, StatusCode};
 
 use super::probe::{HEADER_MISMATCH, UNSUPPORTED_VERSION};
-use super::{AnswerId, BodyEnd, Class, Conclusion, End, Evidence, wording};
+use super::{AnswerId, BodyEnd, Class, Conclusion, Doubt, End, Evidence, Login, Repair, wording};
 use crate::era::Lifecycle;
-use crate::outcome::{Execution, Kind, Proof};
+use crate::outcome::{Execution, Kind, Proof, ProofBasis};
+use crate::transport::challenge::{Challenge, own_challenge};
 use crate::transport::exchange::Cause;
 use crate::transport::headers;
 
 /// The code for a method that the server does not know (JSON-RPC 2.0, section 5.1). MCP 2026-07-28 sends it with status 404.
-const METHOD_NOT_FOUND: i64 = -32601;
+pub(super) const METHOD_NOT_FOUND: i64 = -32601;
 
 /// The conclusion from the evidence of one attempt.
 #[must_use]
 pub fn call(evidence: &Evidence<'_>) -> Conclusion {
     match evidence.end {
         End::NoHead(cause) => no_head(cause, evidence.body_taken),
-        End::Interrupted { kind, head_arrived } if head_arrived || evidence.body_taken => ambiguous(kind),
-        End::Interrupted { kind, .. } => not_executed(Class::NeverSent { transient: false }, kind, Proof::NeverSent),
+        End::Interrupted { kind, head_arrived } => interrupted(kind, head_arrived || evidence.body_taken),
         End::Head { status, headers, body } => {
-            // Only the legacy era has sessions, and only a request that carried one can learn anything of it.
-            let session = evidence.carried_session && evidence.lifecycle == Lifecycle::Legacy;
-            after_head(status, headers, body, session, evidence.lifecycle)
+            let repair = repair(evidence, status, headers, body);
+            Conclusion { repair, ..after_head(evidence, status, headers, body) }
         }
     }
 }
 
-/// No head arrived: was the stream refused, and if not, was the body ever taken?
+/// The caller's clock, the caller or `close()` ended an attempt. `begun` tells that its body was taken, or that the head of an answer had
+/// arrived.
+#[must_use]
+pub fn interrupted(kind: Kind, begun: bool) -> Conclusion {
+    if begun {
+        ambiguous(kind)
+    } else {
+        certain(Class::NeverSent { transient: false }, kind, Proof::NeverSent)
+    }
+}
+
+/// No head arrived: was it below a GOAWAY, and if not, was the body ever taken?
 fn no_head(cause: Cause, body_taken: bool) -> Conclusion {
-    if cause == Cause::RefusedStream {
-        return not_executed(Class::RefusedStream, Kind::ConnectionClosed, Proof::RefusedStream);
+    if cause == Cause::GoneAway {
+        return certain(Class::RefusedStream, Kind::ConnectionClosed, Proof::RefusedStream);
     }
     if body_taken {
         return ambiguous(Kind::ConnectionClosed);
     }
     let kind = if cause == Cause::BadRequest { Kind::Config } else { Kind::Connect };
-    not_executed(Class::NeverSent { transient: is_transient(cause) }, kind, Proof::NeverSent)
+    certain(Class::NeverSent { transient: is_transient(cause) }, kind, Proof::NeverSent)
 }
 
 /// Might connecting succeed in a moment?
@@ -53,66 +64,58 @@ pub(super) fn is_transient(cause: Cause) -> bool {
         | Cause::DnsTemporary
         | Cause::ConnectOther
         | Cause::RefusedStream
+        | Cause::GoneAway
         | Cause::Closed
         | Cause::Reset
         | Cause::Other => true,
     }
 }
 
-fn after_head(
-    status: StatusCode,
-    headers: &HeaderMap,
-    body: BodyEnd<'_>,
-    session: bool,
-    lifecycle: Lifecycle,
-) -> Conclusion {
-    let ours = matches!(body, BodyEnd::Error { id: AnswerId::Ours, .. });
+fn after_head(evidence: &Evidence<'_>, status: StatusCode, headers: &HeaderMap, body: BodyEnd<'_>) -> Conclusion {
+    let lifecycle = evidence.lifecycle;
     // 1. A result answers the call, whatever the status.
     if let BodyEnd::Result = body {
-        return Conclusion { class: Class::Answered, kind: None, execution: Execution::Answered, proof: None };
+        return Conclusion { class: Class::Answered, kind: None, ..answered_with_error() };
     }
-    if session {
-        // 2. "The server MUST then respond with 404" (MCP 2025-11-25, session management), before it runs anything.
-        let unknown_method = matches!(body, BodyEnd::Error { code: METHOD_NOT_FOUND, .. });
-        let gone = matches!(status, StatusCode::NOT_FOUND | StatusCode::GONE) && !unknown_method;
-        // 3. Some servers say the same with 400 and an explicit text.
-        let explicit = status == StatusCode::BAD_REQUEST && !ours && body_says_gone(body);
-        if gone || explicit {
-            return not_executed(Class::SessionRejected, Kind::SessionLost, Proof::SessionRejected);
+    let says_lost = says_lost(status, body, lifecycle);
+    // The codes of the modern era for terms that it does not accept. Official servers choose the status by the code alone, also for an
+    // error that a tool raised after its effect.
+    match (lifecycle, code(body)) {
+        // It was upgraded: whether to the modern era alone, verifying the session will tell.
+        (Lifecycle::Legacy, Some(UNSUPPORTED_VERSION)) => {
+            return Conclusion { class: Class::SessionSuspect, ..answered_with_error() };
         }
-        // 4. It may be gone. An error with our id has answered the call all the same.
-        if let Some(kind) = suspicion(status, headers, body) {
-            return if ours {
-                Conclusion { class: Class::SessionSuspect, ..answered_with_error() }
-            } else {
-                Conclusion { class: Class::SessionSuspect, ..ambiguous(kind) }
-            };
+        (Lifecycle::Modern, Some(UNSUPPORTED_VERSION | HEADER_MISMATCH)) => {
+            return Conclusion { class: Class::TermsRefused, ..answered_with_error() };
         }
+        _ => {}
     }
-    if let Some(conclusion) = other_era(status, body, ours, lifecycle) {
-        return conclusion;
-    }
-    // 5. Not applied (RFC 9110, section 15.5.2); turned away (RFC 6585, section 4).
-    if status == StatusCode::UNAUTHORIZED {
-        return not_executed(Class::Unauthorized, Kind::Auth, Proof::Unauthorized);
-    }
-    if status == StatusCode::TOO_MANY_REQUESTS && !ours {
-        return not_executed(Class::RateLimited, Kind::RateLimited, Proof::RateLimited);
-    }
-    // 6. Any other error answers, and says nothing of effects: a handler can raise it after its effect.
-    if let BodyEnd::Error { well_formed: true, .. } = body {
+    // 2. An error with our id answers, and says nothing of effects: a handler can raise it after its effect. The words of a lost session
+    // are no handler's if the twin gets them too, and a token is looked at before any handler is asked.
+    let ours = matches!(body, BodyEnd::Error { id: AnswerId::Ours, well_formed: true, .. });
+    if ours && !says_lost && status != StatusCode::UNAUTHORIZED {
         return answered_with_error();
     }
-    // 7. HTTP's own refusals to process.
-    if is_refusal(status) {
-        return not_executed(Class::Rejected, kind_of_status(status), Proof::Rejected);
+    if body.is_whole() {
+        // 3. A challenge that only our own login can have caused.
+        if let Some(conclusion) = challenged(evidence, status, headers) {
+            return conclusion;
+        }
+        // 4. Any other whole refusal.
+        if says_lost || is_refusal(status) {
+            return refused(evidence, status, body, says_lost);
+        }
+        // An error that is nobody's belongs to the POST that it answers.
+        if code(body).is_some() {
+            return answered_with_error();
+        }
     }
     match body {
-        // 8. Only the legacy era can read on.
-        BodyEnd::Stopped { resumable: true, .. } if lifecycle == Lifecycle::Legacy => {
+        // 5. Only the legacy era can read on, and only what may still become an answer.
+        BodyEnd::Stopped { resumable: true, .. } if lifecycle == Lifecycle::Legacy && !is_refusal(status) => {
             Conclusion { class: Class::Resumable, ..ambiguous(Kind::StreamEnded) }
         }
-        // 9. Everything else may have run.
+        // 6. Everything else may have run.
         BodyEnd::TooLarge => ambiguous(Kind::TooLarge),
         _ if !status.is_success() => ambiguous(kind_of_status(status)),
         BodyEnd::Stopped { .. } => ambiguous(Kind::StreamEnded),
@@ -120,67 +123,104 @@ fn after_head(
     }
 }
 
-/// The answers of a server that speaks the other era by now, or another version of this one.
-fn other_era(status: StatusCode, body: BodyEnd<'_>, ours: bool, lifecycle: Lifecycle) -> Option<Conclusion> {
-    let code = if let BodyEnd::Error { code, well_formed: true, .. } = body { Some(code) } else { None };
-    match (lifecycle, code) {
-        // It was upgraded: whether to the modern era alone, verifying the session will tell.
-        (Lifecycle::Legacy, Some(UNSUPPORTED_VERSION)) => {
-            Some(Conclusion { class: Class::SessionSuspect, ..answered_with_error() })
-        }
-        // Official servers choose the status by the code alone, also for an error that a tool raised after its effect.
-        (Lifecycle::Modern, Some(UNSUPPORTED_VERSION | HEADER_MISMATCH)) => {
-            Some(Conclusion { class: Class::TermsRefused, ..answered_with_error() })
-        }
-        // It was rolled back: servers of the handshake era say before anything else that there is no session, or that they do not know
-        // the version. As with a lost session, only the explicit text counts, and never with our id.
-        (Lifecycle::Modern, _) if status == StatusCode::BAD_REQUEST && !ours && body_wants_a_handshake(body) => {
-            Some(not_executed(Class::SessionRejected, Kind::SessionLost, Proof::SessionRejected))
-        }
-        _ => None,
+/// Is it the code for a method that the server does not know?
+pub(crate) fn is_unknown_method(code: i64) -> bool {
+    code == METHOD_NOT_FOUND
+}
+
+/// The code of a whole JSON-RPC error.
+fn code(body: BodyEnd<'_>) -> Option<i64> {
+    if let BodyEnd::Error { code, well_formed: true, .. } = body { Some(code) } else { None }
+}
+
+/// A token that was not there, or over by its own date, is refused before anything is run with it, and so is one without the scope or
+/// the nonce that is asked for: but only if it is our own that the challenge speaks of, and nothing says that the call was under way.
+fn challenged(evidence: &Evidence<'_>, status: StatusCode, headers: &HeaderMap) -> Option<Conclusion> {
+    if evidence.seen || !(status == StatusCode::UNAUTHORIZED || status == StatusCode::FORBIDDEN) {
+        return None;
+    }
+    let proves = match own_challenge(headers, evidence.url)? {
+        Challenge::Token => evidence.login != Login::Sent && status == StatusCode::UNAUTHORIZED,
+        Challenge::Scope | Challenge::Nonce => true,
+    };
+    // Only a refused token is worth another one: which scopes are wanted is the host's business.
+    let class = if status == StatusCode::UNAUTHORIZED { Class::Unauthorized } else { Class::Rejected };
+    proves.then(|| Conclusion {
+        basis: Some(ProofBasis::Protocol),
+        ..certain(class, Kind::Auth, Proof::Unauthorized)
+    })
+}
+
+/// A refusal, of the sort that status and words say. If nothing confirms it, an error has answered, and the rest may have run.
+fn refused(evidence: &Evidence<'_>, status: StatusCode, body: BodyEnd<'_>, says_lost: bool) -> Conclusion {
+    let (class, kind, claim) = if says_lost || session_unknown(evidence, status, body) {
+        (Class::SessionRejected, Kind::SessionLost, Proof::SessionRejected)
+    } else if status == StatusCode::UNAUTHORIZED {
+        (Class::Unauthorized, Kind::Auth, Proof::Unauthorized)
+    } else if status == StatusCode::TOO_MANY_REQUESTS {
+        (Class::RateLimited, Kind::RateLimited, Proof::RateLimited)
+    } else {
+        (Class::Rejected, kind_of_status(status), Proof::Rejected)
+    };
+    let (unconfirmed, execution) = match code(body) {
+        Some(_) => (Kind::Rpc, Execution::Answered),
+        None if status.is_success() => (Kind::Protocol, Execution::MayHaveExecuted),
+        None => (kind_of_status(status), Execution::MayHaveExecuted),
+    };
+    Conclusion { class, execution, claim: Some(claim), unconfirmed: Some(unconfirmed), ..ambiguous(kind) }
+}
+
+/// "The server MUST then respond with 404" to a session that it has ended (MCP 2025-11-25, transports, session management). A method
+/// that it does not know is another matter.
+fn session_unknown(evidence: &Evidence<'_>, status: StatusCode, body: BodyEnd<'_>) -> bool {
+    evidence.carried_session
+        && evidence.lifecycle == Lifecycle::Legacy
+        && matches!(status, StatusCode::NOT_FOUND | StatusCode::GONE)
+        && code(body) != Some(METHOD_NOT_FOUND)
+}
+
+/// Do the words say that the server does not know the session, or, of a server of the other era, that it wants one?
+fn says_lost(status: StatusCode, body: BodyEnd<'_>, lifecycle: Lifecycle) -> bool {
+    match (lifecycle, body) {
+        (Lifecycle::Legacy, BodyEnd::Error { code, message, .. }) => wording::error_says_session_is_gone(code, message),
+        (Lifecycle::Legacy, BodyEnd::NoAnswer { excerpt }) => wording::says_session_is_gone(excerpt),
+        (Lifecycle::Modern, _) if !status.is_client_error() => false,
+        (Lifecycle::Modern, BodyEnd::Error { message, .. }) => wording::says_a_handshake_is_missing(message),
+        (Lifecycle::Modern, BodyEnd::NoAnswer { excerpt }) => wording::says_a_handshake_is_missing(excerpt),
+        (_, BodyEnd::Result | BodyEnd::Stopped { .. } | BodyEnd::TooLarge | BodyEnd::Unread) => false,
     }
 }
 
-/// Does the body say explicitly that there has to be a handshake first?
-fn body_wants_a_handshake(body: BodyEnd<'_>) -> bool {
-    match body {
-        BodyEnd::Error { message, .. } => wording::says_a_handshake_is_missing(message),
-        BodyEnd::NoAnswer { excerpt } => wording::says_a_handshake_is_missing(excerpt),
-        BodyEnd::Result | BodyEnd::Stopped { .. } | BodyEnd::TooLarge => false,
+/// What has to be looked after, whatever this call becomes.
+fn repair(evidence: &Evidence<'_>, status: StatusCode, headers: &HeaderMap, body: BodyEnd<'_>) -> Repair {
+    if let BodyEnd::Result = body {
+        return Repair::default();
     }
+    let lost = says_lost(status, body, evidence.lifecycle);
+    let session = match evidence.lifecycle {
+        Lifecycle::Modern if status.is_client_error() => Doubt::Era,
+        Lifecycle::Legacy if lost || session_unknown(evidence, status, body) => Doubt::Session,
+        Lifecycle::Legacy | Lifecycle::Modern => Doubt::None,
+    };
+    // RFC 9110, section 15.5.2, demands a challenge: a 401 with one speaks of the login, one without may be said of a session.
+    let of_the_login = status == StatusCode::UNAUTHORIZED && headers::has_challenge(headers);
+    let counts =
+        evidence.lifecycle == Lifecycle::Legacy && (lost || may_mean_the_session(status) && !of_the_login);
+    Repair { token: status == StatusCode::UNAUTHORIZED, session, counts }
 }
 
-/// Does the answer leave a doubt about the session, and what kind of failure is that?
-fn suspicion(status: StatusCode, headers: &HeaderMap, body: BodyEnd<'_>) -> Option<Kind> {
-    if let BodyEnd::Error { code, message, .. } = body
-        && wording::error_says_session_is_gone(code, message)
-    {
-        return Some(Kind::SessionLost);
-    }
-    match status {
-        // RFC 9110, section 15.5.2, demands a challenge; without one it may be a server that lost the session's login.
-        StatusCode::UNAUTHORIZED if !headers::has_challenge(headers) => Some(Kind::Auth),
-        StatusCode::SERVICE_UNAVAILABLE => Some(Kind::Gateway),
-        _ => None,
-    }
-}
-
-/// Does the body say explicitly that the session is gone? An error may be of any shape here, a text too.
-fn body_says_gone(body: BodyEnd<'_>) -> bool {
-    match body {
-        BodyEnd::Error { code, message, .. } => wording::error_says_session_is_gone(code, message),
-        BodyEnd::NoAnswer { excerpt } => wording::says_session_is_gone(excerpt),
-        BodyEnd::Result | BodyEnd::Stopped { .. } | BodyEnd::TooLarge => false,
-    }
-}
-
-/// The statuses by which a server or a proxy says that it did not process the request (RFC 9110, sections 15.4.8, 15.4.9 and 15.5;
-/// RFC 6585, section 5). 408, 409, 422 and 425 are no such word: middleboxes and handlers send them late.
+/// A refusal (RFC 9110, sections 15.4 and 15.5): a redirect that was not followed, or a 4xx but for those that middleboxes and handlers
+/// send in the middle of a request or after it: 408, 409 and 425.
 fn is_refusal(status: StatusCode) -> bool {
-    matches!(
-        status.as_u16(),
-        307 | 308 | 400 | 402 | 403 | 404 | 405 | 406 | 407 | 411 | 413 | 414 | 415 | 417 | 421 | 426 | 431
-    )
+    status.is_redirection() || (status.is_client_error() && !matches!(status.as_u16(), 408 | 409 | 425))
+}
+
+/// Might a server say this of a session, in its own way? Not what speaks of the request, of its size and form, of a redirect, of a
+/// payment or of what somebody may do.
+fn may_mean_the_session(status: StatusCode) -> bool {
+    status.is_client_error()
+        && is_refusal(status)
+        && !matches!(status.as_u16(), 402 | 403 | 405..=407 | 411..=417 | 421 | 426 | 429 | 431)
 }
 
 /// What a status that is no answer is called.
@@ -195,13 +235,28 @@ pub(super) fn kind_of_status(status: StatusCode) -> Kind {
 }
 
 fn answered_with_error() -> Conclusion {
-    Conclusion { class: Class::Answered, kind: Some(Kind::Rpc), execution: Execution::Answered, proof: None }
+    Conclusion { class: Class::Answered, execution: Execution::Answered, ..ambiguous(Kind::Rpc) }
 }
 
-fn not_executed(class: Class, kind: Kind, proof: Proof) -> Conclusion {
-    Conclusion { class, kind: Some(kind), execution: Execution::NotExecuted, proof: Some(proof) }
+fn certain(class: Class, kind: Kind, proof: Proof) -> Conclusion {
+    Conclusion {
+        class,
+        execution: Execution::NotExecuted,
+        proof: Some(proof),
+        basis: Some(ProofBasis::Certain),
+        ..ambiguous(kind)
+    }
 }
 
 fn ambiguous(kind: Kind) -> Conclusion {
-    Conclusion { class: Class::Ambiguous, kind: Some(kind), execution: Execution::MayHaveExecuted, proof: None }
+    Conclusion {
+        class: Class::Ambiguous,
+        kind: Some(kind),
+        execution: Execution::MayHaveExecuted,
+        proof: None,
+        basis: None,
+        claim: None,
+        unconfirmed: None,
+        repair: Repair::default(),
+    }
 }

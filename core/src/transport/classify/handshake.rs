@@ -65,7 +65,7 @@ fn refused(status: StatusCode, body: BodyEnd<'_>) -> HandshakeConclusion {
         BodyEnd::TooLarge => failed(HandshakeNext::GiveUp, Kind::TooLarge),
         _ if !is_success(status) => failed(HandshakeNext::TryAgain, kind),
         BodyEnd::Error { id: AnswerId::Foreign, .. } => failed(HandshakeNext::TryAgain, Kind::Rpc),
-        BodyEnd::Stopped { .. } => failed(HandshakeNext::TryAgain, Kind::StreamEnded),
+        BodyEnd::Stopped { .. } | BodyEnd::Unread => failed(HandshakeNext::TryAgain, Kind::StreamEnded),
         BodyEnd::Result | BodyEnd::NoAnswer { .. } => failed(HandshakeNext::TryAgain, Kind::Protocol),
     }
 }

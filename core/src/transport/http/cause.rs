@@ -20,16 +20,13 @@ pub(super) fn before_head(error: &reqwest::Error) -> Cause {
     if connecting(&chain) {
         return while_connecting(error, &chain);
     }
-    if refused_stream(&chain) {
-        return Cause::RefusedStream;
-    }
-    connected(&chain)
+    not_processed(&chain).unwrap_or_else(|| connected(&chain))
 }
 
 /// Why a body stopped. A stream that was answered cannot be refused any more.
 pub(super) fn in_body(error: &reqwest::Error) -> Cause {
     let chain = chain(error);
-    if refused_stream(&chain) { Cause::Closed } else { connected(&chain) }
+    if not_processed(&chain).is_some() { Cause::Closed } else { connected(&chain) }
 }
 
 /// Does this error alone prove that no connection carried the request? hyper cancels a request only when it hands it back
@@ -67,12 +64,14 @@ fn connecting(chain: &Chain<'_>) -> bool {
     find::<legacy::Error>(chain).any(legacy::Error::is_connect)
 }
 
-/// RFC 9113, section 8.7: a stream reset with REFUSED_STREAM, or one above the last stream id of a GOAWAY, was not processed.
-/// h2 gives a remote GOAWAY as the error of a stream only in the second case.
-fn refused_stream(chain: &Chain<'_>) -> bool {
-    find::<h2::Error>(chain).any(|error| {
-        error.is_remote()
-            && (error.is_go_away() || (error.is_reset() && error.reason() == Some(h2::Reason::REFUSED_STREAM)))
+/// What HTTP/2 says of a stream that was not processed. h2 gives a remote GOAWAY as the error of a stream only if the stream is above its
+/// last one.
+fn not_processed(chain: &Chain<'_>) -> Option<Cause> {
+    find::<h2::Error>(chain).filter(|error| error.is_remote()).find_map(|error| {
+        if error.is_go_away() {
+            return Some(Cause::GoneAway);
+        }
+        (error.is_reset() && error.reason() == Some(h2::Reason::REFUSED_STREAM)).then_some(Cause::RefusedStream)
     })
 }
 

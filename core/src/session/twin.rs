@@ -1,0 +1,195 @@
+//! The twin: a harmless request on the session of one that was refused, with the identity that it carried. If the server refuses it in the
+//! same words, it refuses everything of ours, and the refused request did not run.
+//!
+//! One twin answers for every refusal that was read before it was sent, and for none that was read later. It goes out in a task of its own
+//! and blocks nobody else; its session lives at least as long, so that no DELETE of ours makes the server refuse it.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use futures_util::future::{BoxFuture, Shared};
+use tokio::time::{Instant, sleep, timeout};
+
+use super::Session;
+use crate::call::attempt::{Attempt, Ended, Request, Sent};
+use crate::era::discover::DISCOVER;
+use crate::policy::budget::Budget;
+use crate::rpc::params::Params;
+use crate::rpc::router::Router;
+use crate::transport::answer::{Answer, Limits, Position};
+use crate::transport::classify::{self, Refused};
+use crate::transport::probe::Probe;
+use crate::transport::wire::Wire;
+use crate::transport::words::Words;
+
+/// How long a call waits for its twin.
+const TWIN_PATIENCE: Duration = Duration::from_secs(2);
+
+/// How long the twin of a refused token waits for others that were refused with the same one: each is a failed login, and servers count
+/// those.
+const GATHERING: Duration = Duration::from_millis(25);
+
+/// Twins for one refused token within [`LOGIN_WINDOW`].
+const TWINS_OF_A_LOGIN: usize = 3;
+/// See [`TWINS_OF_A_LOGIN`].
+const LOGIN_WINDOW: Duration = Duration::from_secs(60);
+
+/// A refusal that waits to be confirmed.
+#[derive(Debug)]
+pub(crate) struct Refusal {
+    pub(crate) session: Arc<Session>,
+    /// What the refused request carried.
+    pub(crate) sent: Sent,
+    pub(crate) refused: Refused,
+    /// It is the login that was refused.
+    pub(crate) of_login: bool,
+}
+
+/// What came of a twin: how it was refused, if it was.
+type Twin = Shared<BoxFuture<'static, Option<Refused>>>;
+
+/// The twins of one client.
+#[derive(Default)]
+pub(crate) struct Twins {
+    flights: Arc<Mutex<Vec<Flight>>>,
+    /// When a twin was sent with a login that had been refused.
+    logins: Mutex<Vec<(Instant, Sent)>>,
+}
+
+struct Flight {
+    number: u64,
+    generation: u64,
+    sent: Sent,
+    /// It is on its way: it answers for no refusal that is read from now on.
+    gone_out: bool,
+    twin: Twin,
+}
+
+impl std::fmt::Debug for Twins {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Twins").field("flights", &lock(&self.flights).len()).finish_non_exhaustive()
+    }
+}
+
+impl Twins {
+    /// Is the refusal confirmed? Asked after it was read whole. No within [`TWIN_PATIENCE`] at the latest.
+    pub(crate) async fn confirm(
+        &self,
+        wire: &Arc<Wire>,
+        router: &Arc<Router>,
+        limits: Limits,
+        budget: &Budget,
+        refusal: &Refusal,
+    ) -> bool {
+        // A session that we ourselves ended is refused whatever became of the call.
+        if refusal.session.is_ended() {
+            return false;
+        }
+        let Some(twin) = self.join_or_send(wire, router, limits, budget, refusal) else { return false };
+        let refused = timeout(TWIN_PATIENCE, twin).await.ok().flatten();
+        refused.is_some_and(|twin| classify::twin(&refusal.refused, &twin)) && !refusal.session.is_ended()
+    }
+
+    /// The twin that has not gone out yet, or a new one; none if there is nothing left to send it with.
+    fn join_or_send(
+        &self,
+        wire: &Arc<Wire>,
+        router: &Arc<Router>,
+        limits: Limits,
+        budget: &Budget,
+        refusal: &Refusal,
+    ) -> Option<Twin> {
+        let mut flights = lock(&self.flights);
+        let is_alike = |flight: &&Flight| {
+            flight.generation == refusal.session.generation && flight.sent.has_the_identity_of(&refusal.sent)
+        };
+        if let Some(flight) = flights.iter().filter(is_alike).find(|flight| !flight.gone_out) {
+            return Some(flight.twin.clone());
+        }
+        if refusal.of_login && !self.may_try_login(&refusal.sent) || !budget.withdraw() {
+            return None;
+        }
+        let before = flights.iter().filter(is_alike).last().map(|flight| flight.twin.clone());
+        let number = flights.last().map_or(0, |flight| flight.number + 1);
+        let list = Arc::clone(&self.flights);
+        let (session, sent) = (Arc::clone(&refusal.session), refusal.sent.clone());
+        let (sender, of_login) = ((Arc::clone(wire), Arc::clone(router), limits), refusal.of_login);
+        let flying = async move {
+            // Taken off the list however it ends.
+            let _listed = Listed { list: Arc::clone(&list), number };
+            if let Some(before) = before {
+                before.await;
+            }
+            if of_login {
+                sleep(GATHERING).await;
+            }
+            if let Some(flight) = lock(&list).iter_mut().find(|flight| flight.number == number) {
+                flight.gone_out = true;
+            }
+            timeout(TWIN_PATIENCE, send(&sender.0, &sender.1, sender.2, &session, &sent)).await.ok().flatten()
+        };
+        let flown = wire.background.spawn(flying);
+        let twin = async move { flown.await.ok().flatten() }.boxed().shared();
+        flights.push(Flight {
+            number,
+            generation: refusal.session.generation,
+            sent: refusal.sent.clone(),
+            gone_out: false,
+            twin: twin.clone(),
+        });
+        Some(twin)
+    }
+
+    /// Notes one more try of a login that was refused; false if there were enough of them lately.
+    fn may_try_login(&self, sent: &Sent) -> bool {
+        let mut logins = lock(&self.logins);
+        let now = Instant::now();
+        logins.retain(|(at, _)| now.duration_since(*at) < LOGIN_WINDOW);
+        let tried = logins.iter().filter(|(_, tried)| tried.has_the_login_of(sent)).count();
+        if tried < TWINS_OF_A_LOGIN {
+            logins.push((now, sent.clone()));
+        }
+        tried < TWINS_OF_A_LOGIN
+    }
+}
+
+/// Takes a flight off the list when dropped.
+struct Listed {
+    list: Arc<Mutex<Vec<Flight>>>,
+    number: u64,
+}
+
+impl Drop for Listed {
+    fn drop(&mut self) {
+        lock(&self.list).retain(|flight| flight.number != self.number);
+    }
+}
+
+/// Sends it: `ping`, or a list of the tools where ping is not known; in the modern era `server/discover`, for a modern server refuses each
+/// ping, and a tool can do the same. How it was refused, if it was, and was read whole.
+async fn send(wire: &Wire, router: &Router, limits: Limits, session: &Arc<Session>, sent: &Sent) -> Option<Refused> {
+    let methods: &[&str] = if session.is_modern() { &[DISCOVER] } else { &["ping", "tools/list"] };
+    for (number, method) in methods.iter().enumerate() {
+        let attempt = Attempt::of_client(wire, router, limits, Some(session));
+        let probe = Probe::new();
+        let request = Request::new(method, Params::none());
+        let (ended, _) = attempt.run_as(request, Some(sent), probe.clone(), &mut Position::default()).await;
+        let took = probe.taken_since();
+        let Ended::Head { status, answer, .. } = ended else { return None };
+        if let Answer::Result(_) = answer {
+            session.note_life();
+            return None;
+        }
+        let unknown = matches!(&answer, Answer::Error { error, .. } if classify::is_unknown_method(error.code));
+        if unknown && number + 1 < methods.len() {
+            continue;
+        }
+        return Words::of(status, &answer).map(|words| Refused { words, took });
+    }
+    None
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

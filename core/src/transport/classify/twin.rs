@@ -1,0 +1,67 @@
+//! What the answer to a twin says of the refusal that it was sent for.
+//!
+//! The twin is a harmless request on the same session, with the same identity, sent after the refusal was read whole. If it is refused in
+//! the same words, the server refuses everything of ours, and the words are no tool's.
+
+use std::time::Duration;
+
+use http::StatusCode;
+
+use super::call::{METHOD_NOT_FOUND, call};
+use super::{BodyEnd, Class, End, Evidence};
+use crate::outcome::Kind;
+use crate::transport::words::Words;
+
+/// A refusal that took so many times as long as its twin was not made before the tool was asked.
+const SLOWER: u32 = 10;
+/// Differences in time below this say nothing.
+const SLOW: Duration = Duration::from_secs(1);
+
+/// A refusal, of the request that counts or of its twin.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Refused {
+    /// What it says.
+    pub(crate) words: Words,
+    /// From the moment when the body was taken to the end of the answer.
+    pub(crate) took: Duration,
+}
+
+/// Does the refusal of the twin confirm the other? A 5xx is trouble of the moment: the next request may find it gone.
+pub(crate) fn twin(refused: &Refused, twin: &Refused) -> bool {
+    refused.words == twin.words
+        && !twin.words.status().is_server_error()
+        && refused.took <= SLOW.max(twin.took.saturating_mul(SLOWER))
+}
+
+/// What a ping says of its session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ping {
+    /// Answered: the server knows the session.
+    Alive,
+    /// The server does not know the session.
+    Lost,
+    /// Refused in another way: the session is of no more use. The server may be of another era by now.
+    Refused,
+    /// The token was refused: that says nothing of the session.
+    Unauthorized,
+    /// It says nothing.
+    Nothing,
+}
+
+/// What the answer to a ping says. A ping that is not known is answered all the same; no server refuses one that it knows for what it
+/// asks, so a refusal speaks of the session.
+pub(crate) fn ping(evidence: &Evidence<'_>) -> Ping {
+    let End::Head { status, body, .. } = evidence.end else { return Ping::Nothing };
+    let conclusion = call(evidence);
+    match (body, conclusion.class) {
+        (BodyEnd::Result, _) => Ping::Alive,
+        (_, Class::SessionRejected) => Ping::Lost,
+        (_, Class::SessionSuspect) => Ping::Refused,
+        (BodyEnd::Error { code: METHOD_NOT_FOUND, .. }, _) => Ping::Alive,
+        _ if status == StatusCode::UNAUTHORIZED => Ping::Unauthorized,
+        _ if !matches!(body, BodyEnd::Error { .. } | BodyEnd::NoAnswer { .. }) => Ping::Nothing,
+        _ if conclusion.repair.counts => Ping::Refused,
+        (BodyEnd::Error { .. }, _) if conclusion.kind == Some(Kind::Rpc) && status.is_success() => Ping::Alive,
+        _ => Ping::Nothing,
+    }
+}
