@@ -135,11 +135,8 @@ async fn a_ping_that_hangs_holds_nobody_up_for_longer_than_two_seconds() {
     let began = Instant::now();
     let suspicion = failure(client.call_tool("poke", NOTHING).await);
     assert_eq!((began.elapsed(), suspicion.execution), (seconds(4), Execution::MayHaveExecuted), "the twin, then its hints");
-    let hasty = failure(client.call_tool("poke", NOTHING).timeout(seconds(1)).await);
-    assert_eq!((began.elapsed(), hasty.kind), (seconds(5), Kind::Timeout));
-    assert_eq!(hasty.execution, Execution::NotExecuted);
     client.call_tool("poke", NOTHING).await.unwrap();
-    assert_eq!(began.elapsed(), seconds(6), "the verification that was under way");
+    assert_eq!(began.elapsed(), seconds(4), "the look-up has waited for the verification, which said nothing");
     client.close().await;
     assert!(exchange.ledger().open().is_empty());
 }
