@@ -229,8 +229,7 @@ pub struct Verdict {
 
 impl Verdict {
     /// No proof either way.
-    pub(crate) const MAY_HAVE_EXECUTED: Self =
-        Self { execution: Execution::MayHaveExecuted, proof: None, basis: None };
+    pub(crate) const MAY_HAVE_EXECUTED: Self = Self { execution: Execution::MayHaveExecuted, proof: None, basis: None };
 }
 
 /// The verdict on a whole call, from the verdicts on its attempts.

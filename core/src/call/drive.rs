@@ -22,7 +22,8 @@ use crate::method::Method;
 use crate::outcome::{Execution, Kind, Phase, Proof};
 use crate::policy::backoff::{Backoff, NEVER_SENT_MAX};
 use crate::policy::decide::{
-    Ambiguity, Charge, Counts, Decision, Hints, ProofStanding, SESSION_LOSSES, SessionStanding, Situation, TokenStanding, Wait, decide,
+    Ambiguity, Charge, Counts, Decision, Hints, ProofStanding, SESSION_LOSSES, SessionStanding, Situation,
+    TokenStanding, Wait, decide,
 };
 use crate::session::Session;
 use crate::session::sessions::NoSession;

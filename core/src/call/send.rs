@@ -176,8 +176,7 @@ impl Driver {
 
     /// No leave to repeat it is known: a stale pooled connection must not cost it.
     fn is_unrepeatable(&self, session: &Arc<Session>) -> bool {
-        let facts =
-            Facts { verified: true, ..Facts::unproven(Class::Ambiguous, Some(Arc::clone(session)), None) };
+        let facts = Facts { verified: true, ..Facts::unproven(Class::Ambiguous, Some(Arc::clone(session)), None) };
         !matches!(decide(&self.situation(&facts, session.generation)), Decision::Resend { .. })
     }
 }

@@ -21,7 +21,7 @@ pub(crate) fn listed_in(answer: &Answer) -> Vec<&'static str> {
             let listed = supported(error.data.as_deref());
             if listed.is_empty() { ours(&named_in(&error.message)) } else { ours(&listed) }
         }
-        Answer::Missing { excerpt } => ours(&named_in(excerpt)),
+        Answer::Missing { excerpt, .. } => ours(&named_in(excerpt)),
         _ => Vec::new(),
     }
 }

@@ -276,7 +276,7 @@ impl Handshake {
                 if let Ok(Ok(body)) = body {
                     let excerpt = self.wire.secrets().excerpt(&body);
                     refused.failure.reason = crate::text::with_gist(refused.failure.reason, &excerpt);
-                    refused.read(&Answer::Missing { excerpt });
+                    refused.read(&Answer::missing(excerpt, &body));
                 }
                 Err(refused)
             }

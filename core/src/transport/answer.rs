@@ -112,6 +112,11 @@ pub(crate) enum Answer {
 }
 
 impl Answer {
+    /// Of a body without an answer to us.
+    pub(crate) fn missing(excerpt: String, body: &[u8]) -> Self {
+        Self::Missing { excerpt, digest: words::digest(&String::from_utf8_lossy(body)) }
+    }
+
     /// The fact, as `classify` takes it.
     pub(crate) fn body_end<'a>(&'a self, position: &Position) -> BodyEnd<'a> {
         match self {
@@ -188,8 +193,8 @@ impl AnswerReader<'_> {
             // The content type does not matter: servers in the field leave it out.
             Ok(bytes) => match parse_lossily(&bytes) {
                 // Messages to somebody else are not repeated in an error of this call.
-                Ok(messages) => self.pick(messages).unwrap_or_else(|| missing(String::new(), &bytes)),
-                Err(_) => missing(self.secrets.excerpt(&bytes), &bytes),
+                Ok(messages) => self.pick(messages).unwrap_or_else(|| Answer::missing(String::new(), &bytes)),
+                Err(_) => Answer::missing(self.secrets.excerpt(&bytes), &bytes),
             },
             Err(Uncollected::TooLarge) => Answer::TooLarge,
             Err(Uncollected::Broken(failure)) => Answer::Stopped { failure: Some(failure) },
@@ -264,7 +269,7 @@ impl AnswerReader<'_> {
     /// What cannot be read costs the answer only if it was the answer.
     fn unreadable(&self, data: &str, error: ParseError) -> Option<Answer> {
         if names_id(data, self.our_id) {
-            return Some(missing(String::new(), data.as_bytes()));
+            return Some(Answer::missing(String::new(), data.as_bytes()));
         }
         (self.unreadable)(error);
         // JSON that is whole, or that names a method, is no answer. Of anything else that cannot be told.
@@ -314,11 +319,6 @@ impl AnswerReader<'_> {
         let activity = Arc::clone(&self.activity);
         Box::pin(body.inspect(move |_| activity.touch()))
     }
-}
-
-/// A body without an answer to us.
-fn missing(excerpt: String, body: &[u8]) -> Answer {
-    Answer::Missing { excerpt, digest: words::digest(&String::from_utf8_lossy(body)) }
 }
 
 type Body = BoxStream<'static, Result<Bytes, WireFailure>>;

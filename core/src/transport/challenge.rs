@@ -89,10 +89,7 @@ mod tests {
         let with = |error: &str| read(&format!("Bearer error=\"{error}\", resource_metadata=\"{AT}\""));
         assert_eq!(with("invalid_token"), Some(Challenge::Token));
         assert_eq!(with("insufficient_scope"), Some(Challenge::Scope));
-        assert_eq!(
-            read(&format!("DPoP error=\"use_dpop_nonce\", resource_metadata=\"{AT}\"")),
-            Some(Challenge::Nonce)
-        );
+        assert_eq!(read(&format!("DPoP error=\"use_dpop_nonce\", resource_metadata=\"{AT}\"")), Some(Challenge::Nonce));
     }
 
     #[test_case("Bearer"; "no parameters")]

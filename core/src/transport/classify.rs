@@ -15,14 +15,14 @@ mod wording;
 #[cfg(test)]
 mod tests;
 
-pub use call::{call, interrupted};
 pub(crate) use call::is_unknown_method;
+pub use call::{call, interrupted};
 pub use handshake::handshake;
 pub use probe::probe;
 pub use redirect::redirect;
-pub(crate) use twin::{Refused, ping, twin};
-pub use twin::Ping;
 pub use streams::{accepted_notification, delete, is_success, listen, listener, resume};
+pub use twin::Ping;
+pub(crate) use twin::{Refused, ping, twin};
 
 use http::{HeaderMap, StatusCode};
 use url::Url;

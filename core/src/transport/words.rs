@@ -47,7 +47,11 @@ pub(crate) fn digest(text: &str) -> u64 {
         let (between, from) = rest.split_at(start);
         let (word, after) = from.split_at(from.find(|character| !is_of_a_word(character)).unwrap_or(from.len()));
         between.hash(&mut hasher);
-        if is_made_anew(word) { '#'.hash(&mut hasher) } else { word.hash(&mut hasher) }
+        if is_made_anew(word) {
+            '#'.hash(&mut hasher)
+        } else {
+            word.hash(&mut hasher)
+        }
         rest = after;
     }
     rest.hash(&mut hasher);

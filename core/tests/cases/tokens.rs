@@ -68,7 +68,10 @@ async fn eight_calls_that_saw_the_refusal_cost_one_new_token() {
     }
     assert_eq!(guarded.asked.load(Ordering::Relaxed), 2);
     let sent = guarded.exchange.ledger().count("tools/call");
-    assert!(server.executed("poke") == 8 && (9..=16).contains(&sent), "no call goes out with a token that is in doubt: {sent}");
+    assert!(
+        server.executed("poke") == 8 && (9..=16).contains(&sent),
+        "no call goes out with a token that is in doubt: {sent}"
+    );
     assert_eq!(guarded.exchange.ledger().count("ping"), 1, "one twin for the refused token");
     assert_eq!(guarded.exchange.ledger().count("initialize"), 1);
     client.close().await;

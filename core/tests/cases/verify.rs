@@ -134,7 +134,11 @@ async fn a_ping_that_hangs_holds_nobody_up_for_longer_than_two_seconds() {
     let client = connect(&exchange).await;
     let began = Instant::now();
     let suspicion = failure(client.call_tool("poke", NOTHING).await);
-    assert_eq!((began.elapsed(), suspicion.execution), (seconds(4), Execution::MayHaveExecuted), "the twin, then its hints");
+    assert_eq!(
+        (began.elapsed(), suspicion.execution),
+        (seconds(4), Execution::MayHaveExecuted),
+        "the twin, then its hints"
+    );
     client.call_tool("poke", NOTHING).await.unwrap();
     assert_eq!(began.elapsed(), seconds(4), "the look-up has waited for the verification, which said nothing");
     client.close().await;

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use super::leave::{Leave, leave};
 use super::{
-    AMBIGUOUS_RESENDS, Charge, Decision, EMPTY_RESUMES, ProofStanding, RATE_LIMIT_WAITS, RECOVERIES, REFRESHES, REFUSED_STREAMS,
-    RESUME_WAIT_MAX, SESSION_LOSSES, SessionStanding, Situation, TERMS_REFUSALS, TokenStanding, Wait,
+    AMBIGUOUS_RESENDS, Charge, Decision, EMPTY_RESUMES, ProofStanding, RATE_LIMIT_WAITS, RECOVERIES, REFRESHES,
+    REFUSED_STREAMS, RESUME_WAIT_MAX, SESSION_LOSSES, SessionStanding, Situation, TERMS_REFUSALS, TokenStanding, Wait,
 };
 use crate::config::{Recovery, Resend};
 use crate::method::Repeatability;

@@ -34,11 +34,7 @@ pub fn call(evidence: &Evidence<'_>) -> Conclusion {
 /// arrived.
 #[must_use]
 pub fn interrupted(kind: Kind, begun: bool) -> Conclusion {
-    if begun {
-        ambiguous(kind)
-    } else {
-        certain(Class::NeverSent { transient: false }, kind, Proof::NeverSent)
-    }
+    if begun { ambiguous(kind) } else { certain(Class::NeverSent { transient: false }, kind, Proof::NeverSent) }
 }
 
 /// No head arrived: was it below a GOAWAY, and if not, was the body ever taken?
@@ -145,10 +141,7 @@ fn challenged(evidence: &Evidence<'_>, status: StatusCode, headers: &HeaderMap) 
     };
     // Only a refused token is worth another one: which scopes are wanted is the host's business.
     let class = if status == StatusCode::UNAUTHORIZED { Class::Unauthorized } else { Class::Rejected };
-    proves.then(|| Conclusion {
-        basis: Some(ProofBasis::Protocol),
-        ..certain(class, Kind::Auth, Proof::Unauthorized)
-    })
+    proves.then(|| Conclusion { basis: Some(ProofBasis::Protocol), ..certain(class, Kind::Auth, Proof::Unauthorized) })
 }
 
 /// A refusal, of the sort that status and words say. If nothing confirms it, an error has answered, and the rest may have run.
@@ -204,8 +197,7 @@ fn repair(evidence: &Evidence<'_>, status: StatusCode, headers: &HeaderMap, body
     };
     // RFC 9110, section 15.5.2, demands a challenge: a 401 with one speaks of the login, one without may be said of a session.
     let of_the_login = status == StatusCode::UNAUTHORIZED && headers::has_challenge(headers);
-    let counts =
-        evidence.lifecycle == Lifecycle::Legacy && (lost || may_mean_the_session(status) && !of_the_login);
+    let counts = evidence.lifecycle == Lifecycle::Legacy && (lost || may_mean_the_session(status) && !of_the_login);
     Repair { token: status == StatusCode::UNAUTHORIZED, session, counts }
 }
 
