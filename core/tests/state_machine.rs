@@ -157,6 +157,8 @@ impl Explorer {
                     let suspicion = Input::SuspicionSeen(generation);
                     self.input(index, "a call suspects the session", with(Caller::Waiting), suspicion);
                     self.input(index, "a call surfaces a suspicion", with(Caller::Over), suspicion);
+                    let distrust = Input::Distrusted(generation);
+                    self.input(index, "a call ends, one of too many that were refused", with(Caller::Over), distrust);
                 }
                 Caller::Over => {}
             }
@@ -244,7 +246,7 @@ fn carry_out(world: &mut World, input: Input, before: State, after: State, actio
         return wrong("a flight brought a session, and nobody took it or ended it");
     }
     let late = match input {
-        Input::LossSeen(lost) | Input::SuspicionSeen(lost) => before.generation() != lost,
+        Input::LossSeen(lost) | Input::SuspicionSeen(lost) | Input::Distrusted(lost) => before.generation() != lost,
         Input::VerificationPassed(verified) | Input::VerificationFailed(verified) => {
             before != State::Verifying(verified)
         }
@@ -252,6 +254,13 @@ fn carry_out(world: &mut World, input: Input, before: State, after: State, actio
     };
     if late && (before != after || !actions.is_empty()) {
         return wrong("what is late changes something");
+    }
+    if let Input::Distrusted(doubted) = input {
+        // Who sees it ends: the next call opens another one, and this one starts nothing.
+        let given_up = after == State::Lost(doubted) && actions == [Action::Retire(doubted)];
+        if !given_up && (before != after || !actions.is_empty()) {
+            return wrong("a session that is not trusted is neither given up nor left alone");
+        }
     }
     if matches!(before, State::Closed) && after != State::Closed {
         return wrong("a closed client comes back");
@@ -338,4 +347,40 @@ fn every_interleaving_with_surfaced_losses_keeps_the_promises() {
 fn every_interleaving_without_recovery_keeps_the_promises() {
     let (states, _) = explored(Recovery::Off);
     assert!(states > 1_000, "{states} states: the model has lost its freedom");
+}
+
+#[test]
+fn a_session_that_is_not_trusted_is_given_up_if_the_client_replaces_sessions_and_nobody_asks_it() {
+    fn ready(recovery: Recovery) -> Machine {
+        let mut machine = Machine::new(recovery);
+        machine.step(Input::Wanted);
+        machine.step(Input::FlightSucceeded);
+        assert_eq!(machine.state(), State::Ready(1));
+        machine
+    }
+    fn suspect(recovery: Recovery) -> Machine {
+        let mut machine = ready(recovery);
+        machine.step(Input::SuspicionSeen(1));
+        machine
+    }
+    let states: [fn(Recovery) -> Machine; 2] = [ready, suspect];
+    for machine in states {
+        let mut auto = machine(Recovery::Auto);
+        assert_eq!(auto.step(Input::Distrusted(1)), [Action::Retire(1)]);
+        assert_eq!(auto.state(), State::Lost(1));
+        assert_eq!(auto.step(Input::Distrusted(1)), [], "it is given up once");
+        assert_eq!(auto.step(Input::Wanted), [Action::StartFlight(2)], "the next call opens another one");
+        for recovery in [Recovery::Surface, Recovery::Off] {
+            let mut kept = machine(recovery);
+            let before = kept.state();
+            assert_eq!(kept.step(Input::Distrusted(1)), [], "{recovery:?}");
+            assert_eq!(kept.state(), before, "{recovery:?}");
+        }
+    }
+    // The ping under way will tell.
+    let mut verifying = suspect(Recovery::Auto);
+    verifying.step(Input::Wanted);
+    assert_eq!(verifying.state(), State::Verifying(1));
+    assert_eq!(verifying.step(Input::Distrusted(1)), []);
+    assert_eq!(verifying.state(), State::Verifying(1));
 }

@@ -39,7 +39,6 @@ fn client(recovery: Recovery, script: Script, record: Record) -> (Arc<Sessions>,
         wire: Arc::new(Wire { events: Arc::clone(&record), background }),
         router: script,
         limits: Limits,
-        timeout: Duration::ZERO,
         backoff: BackoffBounds,
     };
     (Arc::new(Sessions::new(handshake, Listener, Arc::default(), recovery)), record)

@@ -12,6 +12,8 @@ pub(crate) mod state;
 
 use std::sync::Arc;
 
+use shuttle::rand::Rng;
+use shuttle::sync::atomic::{AtomicU32, Ordering};
 use tokio_util::sync::CancellationToken;
 
 use crate::era::Lifecycle;
@@ -25,6 +27,7 @@ pub(crate) struct Session {
     initialized: Arc<InitializeResult>,
     gone: CancellationToken,
     retired: CancellationToken,
+    refusals: AtomicU32,
     record: Arc<Record>,
 }
 
@@ -36,6 +39,7 @@ impl Session {
             initialized: Arc::new(InitializeResult),
             gone: CancellationToken::new(),
             retired: CancellationToken::new(),
+            refusals: AtomicU32::new(0),
             record: Arc::clone(record),
         }
     }
@@ -48,8 +52,16 @@ impl Session {
         self.gone.cancel();
     }
 
-    fn gone(&self) -> &CancellationToken {
-        &self.gone
+    /// There is no DELETE here.
+    fn disown(&self) {}
+
+    fn note_refusal(&self) -> u32 {
+        self.refusals.fetch_add(1, Ordering::SeqCst) + 1
+    }
+
+    /// Either, as it is drawn: what other calls and streams do is another matter.
+    fn shows_life(&self) -> bool {
+        shuttle::rand::thread_rng().gen_bool(0.5)
     }
 
     fn retire(&self) {
@@ -143,7 +155,6 @@ pub(crate) mod handshake {
         pub(crate) wire: Arc<Wire>,
         pub(crate) router: Script,
         pub(crate) limits: Limits,
-        pub(crate) timeout: Duration,
         pub(crate) backoff: BackoffBounds,
     }
 
@@ -234,7 +245,6 @@ mod restore {
 
 mod verify {
     use std::sync::Arc;
-    use std::time::Duration;
 
     use shuttle::rand::Rng;
 
@@ -246,7 +256,6 @@ mod verify {
         script: &Script,
         _limits: Limits,
         session: &Arc<Session>,
-        _patience: Duration,
     ) -> bool {
         if let Some(gate) = &script.ping_gate {
             gate.cancelled().await;
