@@ -251,12 +251,7 @@ mod verify {
     use super::Session;
     use super::handshake::{Limits, Script, Wire};
 
-    pub(super) async fn verify(
-        _wire: &Wire,
-        script: &Script,
-        _limits: Limits,
-        session: &Arc<Session>,
-    ) -> bool {
+    pub(super) async fn verify(_wire: &Wire, script: &Script, _limits: Limits, session: &Arc<Session>) -> bool {
         if let Some(gate) = &script.ping_gate {
             gate.cancelled().await;
         }

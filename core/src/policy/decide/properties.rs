@@ -6,8 +6,9 @@ use proptest::prelude::*;
 use proptest::sample::select;
 
 use super::{
-    AMBIGUOUS_RESENDS, Ambiguity, Charge, Counts, Decision, EMPTY_RESUMES, Hints, RATE_LIMIT_WAITS, RECOVERIES,
-    REFRESHES, REFUSED_STREAMS, SESSION_LOSSES, SessionStanding, Situation, TokenStanding, decide,
+    AMBIGUOUS_RESENDS, Ambiguity, Charge, Counts, Decision, EMPTY_RESUMES, Hints, ProofStanding, RATE_LIMIT_WAITS,
+    RECOVERIES, REFRESHES, REFUSED_STREAMS, SESSION_LOSSES, SessionStanding, Situation, TERMS_REFUSALS, TokenStanding, Wait,
+    decide,
 };
 use crate::config::{Recovery, Resend, TrustAnnotations};
 use crate::method::Repeatability;
@@ -27,7 +28,8 @@ const CLASSES: [Class; 12] = [
     Class::Ambiguous,
     Class::Answered,
 ];
-const UNPROVEN: [Class; 4] = [Class::TermsRefused, Class::SessionSuspect, Class::Resumable, Class::Ambiguous];
+const REFUSALS: [Class; 4] = [Class::SessionRejected, Class::Unauthorized, Class::RateLimited, Class::Rejected];
+const PROOFS: [ProofStanding; 3] = [ProofStanding::Proven, ProofStanding::Unasked, ProofStanding::None];
 const HINTS: [Hints; 6] = [
     Hints::Unknown,
     Hints::Unavailable,
@@ -85,6 +87,7 @@ fn any_situation() -> impl Strategy<Value = Situation> {
         select(SESSIONS.to_vec()),
         select(vec![Ambiguity::None, Ambiguity::OnThisSession, Ambiguity::OnEarlierSession]),
         select(TOKENS.to_vec()),
+        select(PROOFS.to_vec()),
     );
     let clocks = (any_wait(), any_wait(), select(vec![0, 1, 10]));
     let flags = (any::<bool>(), any::<bool>(), any::<bool>());
@@ -98,6 +101,7 @@ fn any_situation() -> impl Strategy<Value = Situation> {
         session: server.2,
         ambiguity: server.3,
         token: server.4,
+        proof: proof_of(server.0, server.5),
         retry_after: clocks.0,
         retry_after_max: Duration::from_secs(60),
         remaining: clocks.1,
@@ -107,6 +111,15 @@ fn any_situation() -> impl Strategy<Value = Situation> {
         budget: flags.2,
         counts,
     })
+}
+
+/// Only of a refusal it is open whether there is a proof.
+fn proof_of(class: Class, drawn: ProofStanding) -> ProofStanding {
+    match class {
+        Class::NeverSent { .. } | Class::RefusedStream => ProofStanding::Proven,
+        _ if REFUSALS.contains(&class) => drawn,
+        _ => ProofStanding::None,
+    }
 }
 
 /// May the call run twice, in the words of the design and not in those of the code?
@@ -124,7 +137,7 @@ fn may_run_twice(s: &Situation) -> bool {
 
 /// Has any attempt perhaps run?
 fn may_have_run(s: &Situation) -> bool {
-    s.ambiguity != Ambiguity::None || UNPROVEN.contains(&s.class)
+    s.ambiguity != Ambiguity::None || s.proof != ProofStanding::Proven
 }
 
 proptest! {
@@ -155,7 +168,8 @@ proptest! {
         if matches!(decide(&s), Decision::Resend { .. }) {
             prop_assert_ne!(s.session, SessionStanding::Lost);
             let rejected = s.class == Class::SessionRejected;
-            prop_assert!(!rejected || s.session == SessionStanding::Replaced);
+            let gone = rejected && s.proof == ProofStanding::Proven;
+            prop_assert!(!gone || s.session == SessionStanding::Replaced);
         }
     }
 
@@ -163,7 +177,8 @@ proptest! {
     fn a_session_is_replaced_only_if_it_is_gone_and_the_caller_wants_it(s in any_situation()) {
         if decide(&s) == Decision::Recover {
             prop_assert_eq!(s.recovery, Recovery::Auto);
-            prop_assert!(s.session == SessionStanding::Lost || s.class == Class::SessionRejected);
+            let gone = s.class == Class::SessionRejected && s.proof == ProofStanding::Proven;
+            prop_assert!(s.session == SessionStanding::Lost || gone);
         }
     }
 
@@ -172,6 +187,54 @@ proptest! {
         if decide(&s) == Decision::LookUpHints {
             prop_assert!(may_have_run(&s) && s.hints == Hints::Unknown && s.repeatability == Repeatability::ByTool);
             prop_assert!(s.trust != TrustAnnotations::None && s.resend == Resend::Default);
+            prop_assert_ne!(s.proof, ProofStanding::Unasked, "a twin costs the same and proves more");
+        }
+    }
+
+    #[test]
+    fn a_twin_is_asked_exactly_where_a_refused_call_would_end_or_needs_leave(s in any_situation()) {
+        let waited_for = !s.cancelled && s.remaining != Some(Duration::ZERO);
+        if decide(&s) == Decision::Confirm {
+            prop_assert_eq!(s.proof, ProofStanding::Unasked);
+            prop_assert!(waited_for && REFUSALS.contains(&s.class));
+            // And nothing is learnt that needs it again.
+            for proof in [ProofStanding::Proven, ProofStanding::None] {
+                prop_assert_ne!(decide(&Situation { proof, ..s }), Decision::Confirm);
+            }
+        }
+        if s.proof == ProofStanding::Unasked && waited_for {
+            prop_assert_ne!(decide(&s), Decision::Surface, "its verdict is not known");
+        }
+    }
+
+    #[test]
+    fn who_says_never_has_only_repeated_what_was_never_sent(s in any_situation()) {
+        let s = Situation { resend: Resend::Never, ..s };
+        if matches!(decide(&s), Decision::Resend { .. }) {
+            let never_sent = matches!(s.class, Class::NeverSent { .. });
+            prop_assert!(never_sent && s.ambiguity == Ambiguity::None);
+        }
+    }
+
+    #[test]
+    fn surface_and_off_recover_nothing_and_off_pings_nothing(s in any_situation()) {
+        for recovery in [Recovery::Surface, Recovery::Off] {
+            let decision = decide(&Situation { recovery, ..s });
+            prop_assert_ne!(decision, Decision::Recover);
+            prop_assert!(recovery != Recovery::Off || decision != Decision::Verify);
+        }
+    }
+
+    #[test]
+    fn a_wait_that_the_server_asks_for_is_kept_within_bounds(s in any_situation()) {
+        if let Decision::Resend { wait, .. } = decide(&s) {
+            let told = matches!(s.class, Class::RateLimited | Class::Ambiguous);
+            if let (true, Some(asked)) = (told, s.retry_after) {
+                prop_assert_eq!(wait, Wait::Exactly(asked));
+            }
+            if let Wait::Exactly(wait) = wait {
+                prop_assert!(wait <= s.retry_after_max && s.remaining.is_none_or(|remaining| wait < remaining));
+            }
         }
     }
 
@@ -190,7 +253,11 @@ const PATIENCE: u32 = 10;
 struct Call {
     now: Situation,
     script: std::vec::IntoIter<u8>,
+    /// How it stood before the latest attempt.
+    before: Ambiguity,
     attempts: u32,
+    /// Twins; one for each attempt at most.
+    twins: u32,
     new_events: u32,
     unsent: u32,
 }
@@ -199,7 +266,8 @@ impl Call {
     fn new(start: Situation, script: Vec<u8>) -> Self {
         let ambiguity = Ambiguity::None;
         let now = Situation { counts: Counts::default(), cancelled: false, remaining: None, ambiguity, ..start };
-        let mut call = Self { now, script: script.into_iter(), attempts: 0, new_events: 0, unsent: 0 };
+        let script = script.into_iter();
+        let mut call = Self { now, script, before: ambiguity, attempts: 0, twins: 0, new_events: 0, unsent: 0 };
         call.attempt(start.class);
         call
     }
@@ -217,7 +285,10 @@ impl Call {
         self.now.counts.empty_resumes = 0;
         self.now.token = self.choose(&TOKENS);
         self.now.budget = self.choose(&[true, false]);
-        if UNPROVEN.contains(&class) && self.now.ambiguity == Ambiguity::None {
+        self.before = self.now.ambiguity;
+        let drawn = self.choose(&PROOFS);
+        self.now.proof = proof_of(class, drawn);
+        if self.now.proof != ProofStanding::Proven && self.now.ambiguity == Ambiguity::None {
             self.now.ambiguity = Ambiguity::OnThisSession;
         }
         if class == (Class::NeverSent { transient: true }) {
@@ -237,8 +308,24 @@ impl Call {
     fn replaced(&mut self) {
         self.now.session = SessionStanding::Replaced;
         self.now.hints = Hints::Unknown;
-        if self.now.ambiguity == Ambiguity::OnThisSession {
-            self.now.ambiguity = Ambiguity::OnEarlierSession;
+        for ambiguity in [&mut self.now.ambiguity, &mut self.before] {
+            if *ambiguity == Ambiguity::OnThisSession {
+                *ambiguity = Ambiguity::OnEarlierSession;
+            }
+        }
+    }
+
+    /// The twin is refused in the same words, or not.
+    fn confirm(&mut self) {
+        self.twins += 1;
+        self.now.proof = self.choose(&[ProofStanding::None, ProofStanding::Proven]);
+        if self.now.proof == ProofStanding::Proven {
+            self.now.ambiguity = self.before;
+        }
+        // Whatever it says, others have looked after the session meanwhile.
+        self.now.session = self.choose(&SESSIONS);
+        if self.now.session == SessionStanding::Replaced {
+            self.replaced();
         }
     }
 
@@ -246,6 +333,7 @@ impl Call {
         for _ in 0..500 {
             match decide(&self.now) {
                 Decision::Deliver | Decision::Surface => return self.check(),
+                Decision::Confirm => self.confirm(),
                 Decision::Recover => {
                     self.now.counts.recoveries += 1;
                     self.replaced();
@@ -301,7 +389,11 @@ impl Call {
         assert!(counts.refused_streams <= REFUSED_STREAMS, "{counts:?}");
         assert!(counts.rate_limit_waits <= RATE_LIMIT_WAITS, "{counts:?}");
         assert!(counts.empty_resumes <= EMPTY_RESUMES, "{counts:?}");
-        let bound = 1 + AMBIGUOUS_RESENDS + SESSION_LOSSES + REFRESHES + REFUSED_STREAMS + RATE_LIMIT_WAITS + PATIENCE;
+        let charged = AMBIGUOUS_RESENDS + REFRESHES + REFUSED_STREAMS + TERMS_REFUSALS + RATE_LIMIT_WAITS;
+        let bound = 1 + charged + SESSION_LOSSES + PATIENCE;
         assert!(self.attempts <= bound, "{} attempts", self.attempts);
+        assert!(self.twins <= self.attempts, "{} twins of {} attempts", self.twins, self.attempts);
+        let gone = self.now.class != Class::Answered && self.now.proof == ProofStanding::Unasked;
+        assert!(!gone, "the call ends without its verdict");
     }
 }

@@ -2,19 +2,25 @@
 
 mod bounds;
 mod cells;
+mod refusals;
 
 use std::time::Duration;
 
-use super::{Ambiguity, Charge, Counts, Decision, Hints, SessionStanding, Situation, TokenStanding, Wait};
+use super::{Ambiguity, Charge, Counts, Decision, Hints, ProofStanding, SessionStanding, Situation, TokenStanding, Wait};
 use crate::config::{Recovery, Resend, TrustAnnotations};
 use crate::method::Repeatability;
 use crate::transport::classify::Class;
 
+/// What a server can refuse with: proven only if a twin says so, or the protocol.
+const REFUSALS: [Class; 4] = [Class::SessionRejected, Class::Unauthorized, Class::RateLimited, Class::Rejected];
+
 /// A first attempt of a tool without hints, on a session that stands, nothing used up, nobody in a hurry.
 fn situation(class: Class) -> Situation {
-    let ambiguity = match class {
-        Class::Ambiguous | Class::SessionSuspect | Class::Resumable => Ambiguity::OnThisSession,
-        _ => Ambiguity::None,
+    let (proof, ambiguity) = match class {
+        Class::Ambiguous | Class::SessionSuspect | Class::TermsRefused | Class::Resumable => {
+            (ProofStanding::None, Ambiguity::OnThisSession)
+        }
+        _ => (ProofStanding::Proven, Ambiguity::None),
     };
     Situation {
         repeatability: Repeatability::ByTool,
@@ -25,6 +31,7 @@ fn situation(class: Class) -> Situation {
         class,
         session: SessionStanding::Current,
         verified: false,
+        proof,
         ambiguity,
         token: TokenStanding::Refused,
         retry_after: None,
@@ -35,6 +42,15 @@ fn situation(class: Class) -> Situation {
         patience: Duration::from_secs(10),
         budget: true,
     }
+}
+
+/// The same, a refusal that its twin did not confirm, or not yet: an attempt like any other that may have run.
+fn unproven(proof: ProofStanding, situation: Situation) -> Situation {
+    let ambiguity = match situation.ambiguity {
+        Ambiguity::None => Ambiguity::OnThisSession,
+        earlier => earlier,
+    };
+    Situation { proof, ambiguity, ..situation }
 }
 
 fn resend(wait: Wait, charge: Charge) -> Decision {

@@ -40,7 +40,7 @@ pub(super) fn without_head(body_taken: bool, end: End<'_>) -> HandshakeConclusio
 }
 
 fn no_head(cause: Cause, body_taken: bool) -> HandshakeConclusion {
-    if body_taken || cause == Cause::RefusedStream {
+    if body_taken || matches!(cause, Cause::RefusedStream | Cause::GoneAway) {
         return failed(HandshakeNext::TryAgain, Kind::ConnectionClosed);
     }
     let kind = if cause == Cause::BadRequest { Kind::Config } else { Kind::Connect };

@@ -6,14 +6,17 @@ mod handshake;
 mod lines;
 mod peers;
 mod redirects;
+mod repairs;
 mod streams;
+mod twins;
 mod wordings;
 
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use url::Url;
 
-use super::{AnswerId, BodyEnd, Class, Conclusion, End, Evidence, call};
+use super::{AnswerId, BodyEnd, Class, Conclusion, End, Evidence, Login, call};
 use crate::era::Lifecycle;
-use crate::outcome::{Execution, Proof};
+use crate::outcome::{Execution, Kind, Proof, ProofBasis};
 
 /// No body at all.
 const EMPTY: BodyEnd<'_> = BodyEnd::NoAnswer { excerpt: "" };
@@ -21,6 +24,11 @@ const EMPTY: BodyEnd<'_> = BodyEnd::NoAnswer { excerpt: "" };
 /// A JSON-RPC error that bears our id.
 fn ours(code: i64, message: &str) -> BodyEnd<'_> {
     BodyEnd::Error { code, message, id: AnswerId::Ours, well_formed: true }
+}
+
+/// What a gateway makes up: no envelope, or no code that JSON-RPC knows. It answers nothing.
+fn malformed(message: &str) -> BodyEnd<'_> {
+    BodyEnd::Error { code: 0, message, id: AnswerId::Foreign, well_formed: false }
 }
 
 /// A JSON-RPC error that bears no id, or one that is nobody's.
@@ -51,37 +59,86 @@ enum Sent {
     Modern,
 }
 
-/// Judges an answer whose head arrived.
-fn answer(sent: Sent, code: u16, challenge: bool, body: BodyEnd<'_>) -> Conclusion {
-    let headers = if challenge { headers(&[(header::WWW_AUTHENTICATE, "Bearer")]) } else { HeaderMap::new() };
-    judge(sent, true, End::Head { status: status(code), headers: &headers, body })
+/// Where the requests of the tests go.
+const HERE: &str = "https://mcp.example/mcp";
+
+/// A challenge that names the metadata of [`HERE`].
+const OWN_CHALLENGE: &str = "Bearer resource_metadata=\"https://mcp.example/.well-known/oauth-protected-resource/mcp\"";
+
+/// Judges an answer whose head arrived, to a request that carried a token that may have been good.
+fn answer(sent: Sent, code: u16, body: BodyEnd<'_>) -> Conclusion {
+    judge(sent, true, End::Head { status: status(code), headers: &HeaderMap::new(), body })
+}
+
+/// The same, with this challenge, to a request that carried this; `seen` tells that something of the attempt was.
+fn challenged(login: Login, seen: bool, code: u16, challenge: &str, body: BodyEnd<'_>) -> Conclusion {
+    let headers = headers(&[(header::WWW_AUTHENTICATE, challenge)]);
+    let end = End::Head { status: status(code), headers: &headers, body };
+    consistent(Evidence { login, seen, ..evidence(Sent::Session, true, &Url::parse(HERE).unwrap(), end) })
 }
 
 fn judge(sent: Sent, body_taken: bool, end: End<'_>) -> Conclusion {
+    consistent(evidence(sent, body_taken, &Url::parse(HERE).unwrap(), end))
+}
+
+fn evidence<'a>(sent: Sent, body_taken: bool, url: &'a Url, end: End<'a>) -> Evidence<'a> {
     let lifecycle = if sent == Sent::Modern { Lifecycle::Modern } else { Lifecycle::Legacy };
-    let conclusion = call(&Evidence { carried_session: sent == Sent::Session, lifecycle, body_taken, end });
+    let carried_session = sent == Sent::Session;
+    Evidence { carried_session, lifecycle, body_taken, url, login: Login::Sent, seen: false, end }
+}
+
+/// The conclusion, having looked whether it is one that can be.
+fn consistent(evidence: Evidence<'_>) -> Conclusion {
+    let conclusion = call(&evidence);
     assert_is_consistent(conclusion);
+    assert_is_consistent(conclusion.confirmed());
+    assert_eq!(conclusion.confirmed().confirmed(), conclusion.confirmed(), "confirmed once is confirmed");
+    if let End::Head { body, .. } = evidence.end
+        && matches!(body, BodyEnd::Stopped { .. } | BodyEnd::TooLarge | BodyEnd::Unread)
+    {
+        assert_eq!((conclusion.claim, conclusion.proof), (None, None), "what was not read whole proves nothing");
+        assert_eq!(conclusion.execution, Execution::MayHaveExecuted, "{conclusion:?}");
+    }
+    if evidence.seen {
+        assert_ne!(conclusion.basis, Some(ProofBasis::Protocol), "it was running: {conclusion:?}");
+    }
     conclusion
 }
 
-/// What holds for every conclusion: a proof exactly where the verdict is `not_executed`, and the proof that belongs to the class.
+/// What holds for every conclusion: a proof exactly where the verdict is `not_executed`, with a basis, and the proof or claim that belongs
+/// to the class.
 fn assert_is_consistent(conclusion: Conclusion) {
-    let Conclusion { class, kind, execution, proof } = conclusion;
+    let Conclusion { class, kind, execution, proof, basis, claim, unconfirmed, repair: _ } = conclusion;
     assert_eq!(proof.is_some(), execution == Execution::NotExecuted, "{conclusion:?}");
-    let expected = match class {
-        Class::NeverSent { .. } => (Execution::NotExecuted, Some(Proof::NeverSent)),
-        Class::SessionRejected => (Execution::NotExecuted, Some(Proof::SessionRejected)),
-        Class::Unauthorized => (Execution::NotExecuted, Some(Proof::Unauthorized)),
-        Class::RateLimited => (Execution::NotExecuted, Some(Proof::RateLimited)),
-        Class::RefusedStream => (Execution::NotExecuted, Some(Proof::RefusedStream)),
-        Class::Rejected => (Execution::NotExecuted, Some(Proof::Rejected)),
-        Class::Resumable | Class::Ambiguous => (Execution::MayHaveExecuted, None),
-        Class::Answered | Class::TermsRefused => (Execution::Answered, None),
-        Class::SessionSuspect => {
-            assert_ne!(execution, Execution::NotExecuted, "{conclusion:?}");
-            (execution, None)
-        }
-    };
-    assert_eq!((execution, proof), expected, "{conclusion:?}");
+    assert_eq!(basis.is_some(), proof.is_some(), "{conclusion:?}");
+    assert!(proof.is_none() || claim.is_none(), "what is proven claims nothing: {conclusion:?}");
+    assert!(claim.is_none() || unconfirmed.is_some(), "{conclusion:?}");
     assert!(kind.is_some() || class == Class::Answered, "only a result goes without a kind: {conclusion:?}");
+    // What the class says, be it proven or claimed.
+    let says = proof.or(claim);
+    match class {
+        Class::NeverSent { .. } => assert_eq!((proof, basis), (Some(Proof::NeverSent), Some(ProofBasis::Certain))),
+        Class::RefusedStream => assert_eq!((proof, basis), (Some(Proof::RefusedStream), Some(ProofBasis::Certain))),
+        Class::SessionRejected => {
+            assert_eq!((says, kind), (Some(Proof::SessionRejected), Some(Kind::SessionLost)), "{conclusion:?}");
+        }
+        Class::Unauthorized => {
+            assert_eq!((says, kind), (Some(Proof::Unauthorized), Some(Kind::Auth)), "{conclusion:?}")
+        }
+        Class::RateLimited => {
+            assert_eq!((says, kind), (Some(Proof::RateLimited), Some(Kind::RateLimited)), "{conclusion:?}");
+        }
+        Class::Rejected if basis == Some(ProofBasis::Protocol) => assert_eq!(says, Some(Proof::Unauthorized)),
+        Class::Rejected => assert_eq!(says, Some(Proof::Rejected), "{conclusion:?}"),
+        Class::Resumable | Class::Ambiguous => {
+            assert_eq!((execution, says), (Execution::MayHaveExecuted, None), "{conclusion:?}");
+        }
+        Class::Answered | Class::TermsRefused | Class::SessionSuspect => {
+            assert_eq!((execution, says), (Execution::Answered, None), "{conclusion:?}");
+        }
+    }
+    if let (Some(_), Some(unconfirmed)) = (claim, unconfirmed) {
+        let expected = if unconfirmed == Kind::Rpc { Execution::Answered } else { Execution::MayHaveExecuted };
+        assert_eq!(execution, expected, "an error answers, and nothing else does: {conclusion:?}");
+    }
 }

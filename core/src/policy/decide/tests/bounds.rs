@@ -99,6 +99,28 @@ fn a_retry_after_is_kept_exactly_or_not_at_all() {
 }
 
 #[test]
+fn a_server_that_says_when_it_is_back_is_waited_for_exactly_or_not_at_all() {
+    let unavailable = |retry_after, remaining| {
+        decide(&Situation { retry_after: Some(retry_after), remaining, ..read(Class::Ambiguous, Counts::default()) })
+    };
+    let waits = |wait| resend(Wait::Exactly(wait), Charge::Ambiguous);
+    assert_eq!(unavailable(Duration::ZERO, None), waits(Duration::ZERO));
+    assert_eq!(unavailable(60 * SECOND, None), waits(60 * SECOND));
+    assert_eq!(unavailable(61 * SECOND, None), Surface, "past retry_after_max");
+    assert_eq!(unavailable(9 * SECOND, Some(10 * SECOND)), waits(9 * SECOND));
+    assert_eq!(unavailable(10 * SECOND, Some(10 * SECOND)), Surface, "the deadline would have passed");
+    for (name, leave, caller) in callers() {
+        let told = Situation { retry_after: Some(SECOND), ..caller };
+        assert_eq!(decide(&told), if leave { waits(SECOND) } else { Surface }, "{name}");
+    }
+    let counts = Counts { ambiguous_resends: AMBIGUOUS_RESENDS, ..Counts::default() };
+    let used_up = Situation { retry_after: Some(SECOND), ..read(Class::Ambiguous, counts) };
+    assert_eq!(decide(&used_up), Surface, "it gives no resend of its own");
+    let poor = Situation { budget: false, counts: Counts::default(), ..used_up };
+    assert_eq!(decide(&poor), Surface);
+}
+
+#[test]
 fn three_empty_resumes_and_a_long_wait_make_the_loss_ambiguous() {
     let resumable = |empty_resumes, retry_after, remaining| {
         let counts = Counts { resumes: empty_resumes, empty_resumes, ..Counts::default() };

@@ -1,9 +1,8 @@
 //! Servers that speak the other era, now or since a moment ago.
 
 use super::*;
-use crate::outcome::Kind;
 use crate::transport::classify::{
-    EraVerdict, HandshakeConclusion, HandshakeNext, HandshakeStep, ListenConclusion, handshake, listen, probe,
+    Doubt, EraVerdict, HandshakeConclusion, HandshakeNext, HandshakeStep, ListenConclusion, handshake, listen, probe,
 };
 use crate::transport::exchange::Cause;
 
@@ -92,7 +91,7 @@ fn initialize_that_is_refused_for_its_version_asks_for_the_era() {
 }
 
 #[test]
-fn a_server_that_was_rolled_back_has_run_nothing_where_it_says_so_explicitly() {
+fn a_server_that_was_rolled_back_claims_to_have_run_nothing_where_it_says_so_explicitly() {
     for body in [
         foreign(-32000, "Bad Request: Mcp-Session-Id header is required"),
         foreign(-32000, "Bad Request: No valid session ID provided"),
@@ -100,24 +99,26 @@ fn a_server_that_was_rolled_back_has_run_nothing_where_it_says_so_explicitly() {
         foreign(-32600, "Bad Request: Missing session ID"),
         foreign(-32600, "Bad Request: Session not initialized"),
         foreign(-32000, "Bad Request: Unsupported protocol version: 2026-07-28 (supported versions: 2025-11-25)"),
+        ours(-32000, "Bad Request: No valid session ID provided for non-initialize request"),
         text("Bad Request: Session ID is required"),
     ] {
-        let conclusion = answer(Sent::Modern, 400, false, body);
-        assert_eq!(
-            (conclusion.class, conclusion.proof),
-            (Class::SessionRejected, Some(Proof::SessionRejected)),
-            "{body:?}"
-        );
+        for code in [400, 404, 426] {
+            let conclusion = answer(Sent::Modern, code, body);
+            let says = (conclusion.class, conclusion.claim, conclusion.repair.session);
+            assert_eq!(says, (Class::SessionRejected, Some(Proof::SessionRejected), Doubt::Era), "{code} {body:?}");
+        }
+        assert_ne!(answer(Sent::Modern, 500, body).class, Class::SessionRejected, "no refusal of a rollback: {body:?}");
     }
     for (name, code, body, class) in [
-        ("with our id a handler may have said it", 400, ours(-32000, "Server not initialized"), Class::Answered),
-        ("with another status too", 500, foreign(-32000, "Server not initialized"), Class::Answered),
-        ("another text is an answer", 400, foreign(-32600, "Invalid Request"), Class::Answered),
-        ("one refusal is a refusal", 404, text("Not Found"), Class::Rejected),
-        ("and so is this one", 400, text("Bad Request"), Class::Rejected),
-        ("the modern era has no lost sessions", 404, foreign(-32001, "Session not found"), Class::Answered),
+        ("another text with our id is an answer", 400, ours(-32600, "Invalid Request"), Class::Answered),
+        ("another text is a refusal of its own", 400, foreign(-32600, "Invalid Request"), Class::Rejected),
+        ("and so is this one", 404, text("Not Found"), Class::Rejected),
+        ("and this", 400, text("Bad Request"), Class::Rejected),
+        ("the modern era has no lost sessions", 404, foreign(-32001, "Session not found"), Class::Rejected),
+        ("nor has a tool of it", 404, ours(-32001, "Session not found"), Class::Answered),
     ] {
-        assert_eq!(answer(Sent::Modern, code, false, body).class, class, "{name}");
+        let conclusion = answer(Sent::Modern, code, body);
+        assert_eq!((conclusion.class, conclusion.repair.session), (class, Doubt::Era), "{name}");
     }
 }
 
@@ -125,18 +126,18 @@ fn a_server_that_was_rolled_back_has_run_nothing_where_it_says_so_explicitly() {
 fn refused_terms_are_an_answer_whatever_the_status() {
     for code in [200, 400, 404] {
         for error in [-32020, -32022] {
-            let conclusion = answer(Sent::Modern, code, false, ours(error, "no"));
+            let conclusion = answer(Sent::Modern, code, ours(error, "no"));
             assert_eq!(conclusion.class, Class::TermsRefused);
             assert_eq!((conclusion.execution, conclusion.kind), (Execution::Answered, Some(Kind::Rpc)));
         }
     }
-    assert_eq!(answer(Sent::Modern, 400, false, ours(-32021, "missing capability")).class, Class::Answered);
+    assert_eq!(answer(Sent::Modern, 400, ours(-32021, "missing capability")).class, Class::Answered);
 }
 
 #[test]
 fn a_session_whose_version_is_refused_is_suspect() {
     for sent in [Sent::Session, Sent::NoSession] {
-        let conclusion = answer(sent, 400, false, ours(-32022, "Unsupported protocol version"));
+        let conclusion = answer(sent, 400, ours(-32022, "Unsupported protocol version"));
         assert_eq!((conclusion.class, conclusion.execution), (Class::SessionSuspect, Execution::Answered));
     }
 }

@@ -24,8 +24,15 @@ fn a_failure_before_the_head_is_judged_by_the_probe_and_by_what_http_2_says() {
         ("the end before a status line", true, Cause::Closed, Ambiguous),
         ("the idle connection was closed while we wrote", true, Cause::Closed, Ambiguous),
         ("half a header section", true, Cause::Closed, Ambiguous),
-        ("HTTP/2 REFUSED_STREAM", true, Cause::RefusedStream, RefusedStream),
-        ("HTTP/2 GOAWAY below our stream", true, Cause::RefusedStream, RefusedStream),
+        (
+            "HTTP/2 REFUSED_STREAM, the body taken: proxies send it for what they forwarded",
+            true,
+            Cause::RefusedStream,
+            Ambiguous,
+        ),
+        ("HTTP/2 REFUSED_STREAM before the body", false, Cause::RefusedStream, NeverSent { transient: true }),
+        ("HTTP/2 GOAWAY below our stream", true, Cause::GoneAway, RefusedStream),
+        ("the same before the body", false, Cause::GoneAway, RefusedStream),
         ("HTTP/2 GOAWAY above our stream, then the end", true, Cause::Closed, Ambiguous),
         ("HTTP/2 CANCEL, INTERNAL_ERROR, PROTOCOL_ERROR, NO_ERROR", true, Cause::Reset, Ambiguous),
     ];
@@ -37,11 +44,11 @@ fn a_failure_before_the_head_is_judged_by_the_probe_and_by_what_http_2_says() {
 }
 
 #[test]
-fn a_head_proves_what_its_status_says() {
+fn a_head_says_which_refusal_it_is() {
     let cut = BodyEnd::Stopped { orderly: false, resumable: false };
     let rows = [
-        ("400 legacy: missing session", NoSession, 400, foreign(-32600, "Missing session ID"), Answered),
-        ("400 parse error", NoSession, 400, foreign(-32700, "Parse error"), Answered),
+        ("400 legacy: missing session", NoSession, 400, foreign(-32600, "Missing session ID"), Rejected),
+        ("400 parse error", NoSession, 400, foreign(-32700, "Parse error"), Rejected),
         ("400 modern: version", Modern, 400, ours(-32022, "Unsupported protocol version"), TermsRefused),
         ("400 modern: headers", Modern, 400, ours(-32020, "header mismatch"), TermsRefused),
         ("400 modern: parameters", Modern, 400, ours(-32602, "Invalid params"), Answered),
@@ -56,10 +63,12 @@ fn a_head_proves_what_its_status_says() {
         ("409", Session, 409, EMPTY, Ambiguous),
         ("410 with a session", Session, 410, EMPTY, SessionRejected),
         ("421", Session, 421, EMPTY, Rejected),
-        ("422", Session, 422, EMPTY, Ambiguous),
+        ("422", Session, 422, EMPTY, Rejected),
         ("425", Session, 425, EMPTY, Ambiguous),
         ("429", Session, 429, EMPTY, RateLimited),
         ("500", Session, 500, text("Internal Server Error"), Ambiguous),
+        ("302", Session, 302, EMPTY, Rejected),
+        ("503 with a session", Session, 503, EMPTY, Ambiguous),
         ("501", Session, 501, EMPTY, Ambiguous),
         ("502", Session, 502, text("<h1>502 Bad Gateway</h1>"), Ambiguous),
         ("503 without a session", NoSession, 503, EMPTY, Ambiguous),
@@ -75,7 +84,7 @@ fn a_head_proves_what_its_status_says() {
         ("a JSON-RPC error in 500", Session, 500, foreign(-32603, "boom"), Answered),
     ];
     for (name, sent, code, body, class) in rows {
-        assert_eq!(answer(sent, code, true, body).class, class, "{name}");
+        assert_eq!(answer(sent, code, body).class, class, "{name}");
     }
 }
 
@@ -89,7 +98,7 @@ fn a_loss_in_the_body_is_a_loss_whether_it_was_orderly_or_not() {
             (Modern, false, Ambiguous),
             (Modern, true, Ambiguous),
         ] {
-            let conclusion = answer(sent, 200, false, BodyEnd::Stopped { orderly, resumable });
+            let conclusion = answer(sent, 200, BodyEnd::Stopped { orderly, resumable });
             assert_eq!(conclusion.class, class, "{sent:?} {orderly} {resumable}");
         }
     }

@@ -115,7 +115,11 @@ fn without_a_head_the_probe_tells_patience_from_a_second_try() {
         assert_eq!(next(false, cause), (GiveUp, Kind::Connect), "{cause:?}");
     }
     assert_eq!(next(false, Cause::BadRequest), (GiveUp, Kind::Config));
-    assert_eq!(next(true, Cause::RefusedStream), (TryAgain, Kind::ConnectionClosed));
+    for cause in [Cause::RefusedStream, Cause::GoneAway] {
+        for taken in [false, true] {
+            assert_eq!(next(taken, cause), (TryAgain, Kind::ConnectionClosed), "{cause:?}");
+        }
+    }
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! The numbered list, line by line, with what each line must not catch.
 
-use super::{EMPTY, Sent, answer, foreign, judge, ours, text};
-use crate::outcome::{Execution, Kind};
-use crate::transport::classify::{BodyEnd, Class, End};
+use super::{EMPTY, HERE, OWN_CHALLENGE, Sent, answer, challenged, foreign, judge, malformed, ours, text};
+use crate::outcome::{Execution, Kind, Proof, ProofBasis};
+use crate::transport::classify::{BodyEnd, Class, Conclusion, End, Login, interrupted};
 use crate::transport::exchange::Cause;
 use Class::*;
 use Sent::*;
@@ -13,199 +13,327 @@ const CLEAN: BodyEnd<'_> = BodyEnd::Stopped { orderly: true, resumable: false };
 const CUT_WITH_ID: BodyEnd<'_> = BodyEnd::Stopped { orderly: false, resumable: true };
 const CLEAN_WITH_ID: BodyEnd<'_> = BodyEnd::Stopped { orderly: true, resumable: true };
 
-type Row<'a> = (&'a str, Sent, u16, bool, BodyEnd<'a>, Class, Option<Kind>);
+/// What is compared: the class, what the failure is called, what it is called if it is a refusal that nothing confirms, the verdict.
+type Says = (Class, Option<Kind>, Option<Kind>, Execution);
 
-fn check(rows: &[Row<'_>]) {
-    for &(name, sent, code, challenge, body, class, kind) in rows {
-        let conclusion = answer(sent, code, challenge, body);
-        assert_eq!((conclusion.class, conclusion.kind), (class, kind), "{name}");
+fn says(conclusion: Conclusion) -> Says {
+    (conclusion.class, conclusion.kind, conclusion.unconfirmed, conclusion.execution)
+}
+
+/// A result.
+const RESULT: Says = (Answered, None, None, Execution::Answered);
+/// An error that answers.
+const ERROR: Says = (Answered, Some(Kind::Rpc), None, Execution::Answered);
+
+fn may_have_run(kind: Kind) -> Says {
+    (Ambiguous, Some(kind), None, Execution::MayHaveExecuted)
+}
+
+/// A refusal that is called this unless its twin confirms it.
+fn refusal(class: Class, kind: Kind, unconfirmed: Kind) -> Says {
+    let execution = if unconfirmed == Kind::Rpc { Execution::Answered } else { Execution::MayHaveExecuted };
+    (class, Some(kind), Some(unconfirmed), execution)
+}
+
+fn lost(unconfirmed: Kind) -> Says {
+    refusal(SessionRejected, Kind::SessionLost, unconfirmed)
+}
+
+fn rejected(kind: Kind, unconfirmed: Kind) -> Says {
+    refusal(Rejected, kind, unconfirmed)
+}
+
+fn unauthorized(unconfirmed: Kind) -> Says {
+    refusal(Unauthorized, Kind::Auth, unconfirmed)
+}
+
+fn limited(unconfirmed: Kind) -> Says {
+    refusal(RateLimited, Kind::RateLimited, unconfirmed)
+}
+
+fn check(rows: &[(&str, Sent, u16, BodyEnd<'_>, Says)]) {
+    for &(name, sent, code, body, expected) in rows {
+        assert_eq!(says(answer(sent, code, body)), expected, "{name}: {sent:?} {code} {body:?}");
     }
 }
 
 #[test]
-fn line_1_a_result_with_our_id_answers() {
-    check(&[
-        ("200", Session, 200, false, BodyEnd::Result, Answered, None),
-        ("whatever the status", Session, 404, false, BodyEnd::Result, Answered, None),
-        ("500 too", NoSession, 500, false, BodyEnd::Result, Answered, None),
-        ("401 too", Modern, 401, true, BodyEnd::Result, Answered, None),
-    ]);
-}
-
-#[test]
-fn line_2_404_or_410_to_a_session_id_rejects_the_session() {
-    let lost = Some(Kind::SessionLost);
-    check(&[
-        ("JSON-RPC error, id null", Session, 404, false, foreign(-32001, GONE), SessionRejected, lost),
-        ("JSON-RPC error, our id", Session, 404, false, ours(-32001, GONE), SessionRejected, lost),
-        ("text", Session, 404, false, text("Not Found: Session not found"), SessionRejected, lost),
-        ("a text that says nothing of it", Session, 404, false, text("<h1>404</h1>"), SessionRejected, lost),
-        ("empty", Session, 404, false, EMPTY, SessionRejected, lost),
-        ("cut", Session, 404, false, CUT, SessionRejected, lost),
-        ("a stream with event ids", Session, 404, false, CLEAN_WITH_ID, SessionRejected, lost),
-        ("too large", Session, 404, false, BodyEnd::TooLarge, SessionRejected, lost),
-        ("410", Session, 410, false, EMPTY, SessionRejected, lost),
-        ("410 with an error", Session, 410, false, ours(-32000, "gone"), SessionRejected, lost),
-        ("but an unknown method", Session, 404, false, ours(-32601, "Method not found"), Answered, Some(Kind::Rpc)),
-        ("with any id", Session, 404, false, foreign(-32601, "Method not found"), Answered, Some(Kind::Rpc)),
-        ("410 too", Session, 410, false, ours(-32601, "Method not found"), Answered, Some(Kind::Rpc)),
-        ("not without a session id", NoSession, 404, false, text(GONE), Rejected, Some(Kind::HttpStatus)),
-        ("nor in the modern era", Modern, 404, false, text(GONE), Rejected, Some(Kind::HttpStatus)),
-        ("410 without one is no refusal", NoSession, 410, false, EMPTY, Ambiguous, Some(Kind::HttpStatus)),
-    ]);
-}
-
-#[test]
-fn line_3_400_with_the_explicit_wording_rejects_the_session() {
-    let (lost, rpc, http) = (Some(Kind::SessionLost), Some(Kind::Rpc), Some(Kind::HttpStatus));
-    check(&[
-        ("id null or none", Session, 400, false, foreign(-32000, "Server not initialized"), SessionRejected, lost),
-        ("text", Session, 400, false, text("Bad Request: no valid session ID provided"), SessionRejected, lost),
-        ("but our id: it is suspect", Session, 400, false, ours(-32000, GONE), SessionSuspect, rpc),
-        ("another text", Session, 400, false, text("Bad Request"), Rejected, http),
-        ("another error", Session, 400, false, foreign(-32600, "Invalid Request"), Answered, rpc),
-        ("the header is missing", Session, 400, false, foreign(-32600, "Missing session ID"), Answered, rpc),
-        ("the same as text", Session, 400, false, text("Bad Request: Session ID is required"), Rejected, http),
-        ("a parse error", Session, 400, false, foreign(-32700, GONE), Answered, rpc),
-        ("a version error", Session, 400, false, foreign(-32022, "session expired"), SessionSuspect, rpc),
-        ("cut: nothing was said", Session, 400, false, CUT, Rejected, http),
-        ("without a session id", NoSession, 400, false, text(GONE), Rejected, http),
-        ("nor with an error", NoSession, 400, false, foreign(-32000, GONE), Answered, rpc),
-        ("modern", Modern, 400, false, foreign(-32000, GONE), Answered, rpc),
-        ("another status is another line", Session, 403, false, text(GONE), Rejected, Some(Kind::Auth)),
-        ("422 proves nothing", Session, 422, false, text(GONE), Ambiguous, http),
-    ]);
-}
-
-#[test]
-fn line_4_a_doubt_about_the_session_makes_it_suspect() {
-    let (lost, rpc, auth) = (Some(Kind::SessionLost), Some(Kind::Rpc), Some(Kind::Auth));
-    let gateway = Some(Kind::Gateway);
-    check(&[
-        ("401 without a challenge", Session, 401, false, EMPTY, SessionSuspect, auth),
-        ("401 with one", Session, 401, true, EMPTY, Unauthorized, auth),
-        ("401 without a session id", NoSession, 401, false, EMPTY, Unauthorized, auth),
-        ("401 in the modern era", Modern, 401, false, EMPTY, Unauthorized, auth),
-        ("503", Session, 503, false, text("<html>"), SessionSuspect, gateway),
-        ("503 with our id", Session, 503, false, ours(-32001, "Service Unavailable"), SessionSuspect, rpc),
-        ("503 without a session id", NoSession, 503, false, text("<html>"), Ambiguous, gateway),
-        ("503 in the modern era", Modern, 503, false, EMPTY, Ambiguous, gateway),
-        ("503 after an event id", Session, 503, false, CUT_WITH_ID, SessionSuspect, gateway),
-        ("200 and our id", Session, 200, false, ours(-32000, "Session has expired"), SessionSuspect, rpc),
-        ("200 and id null", Session, 200, false, foreign(-32000, "Session has expired"), SessionSuspect, lost),
-        ("500 and our id", Session, 500, false, ours(-32603, GONE), SessionSuspect, rpc),
-        ("403 and id null", Session, 403, false, foreign(-32603, GONE), SessionSuspect, lost),
-        ("200 without a session id", NoSession, 200, false, ours(-32000, GONE), Answered, rpc),
-        ("200 in the modern era", Modern, 200, false, ours(-32000, GONE), Answered, rpc),
-        ("a text is no JSON-RPC error", Session, 200, false, text(GONE), Ambiguous, Some(Kind::Protocol)),
-        ("502 and 504 are no doubt", Session, 502, false, EMPTY, Ambiguous, gateway),
-    ]);
-}
-
-#[test]
-fn a_suspect_answer_is_answered_exactly_if_it_bears_our_id() {
-    for (code, body, execution) in [
-        (200, ours(-32000, GONE), Execution::Answered),
-        (200, foreign(-32000, GONE), Execution::MayHaveExecuted),
-        (400, ours(-32000, GONE), Execution::Answered),
-        (503, ours(-32000, "busy"), Execution::Answered),
-        (503, foreign(-32000, "busy"), Execution::MayHaveExecuted),
-        (503, EMPTY, Execution::MayHaveExecuted),
-        (401, ours(-32000, "who are you"), Execution::Answered),
-        (401, EMPTY, Execution::MayHaveExecuted),
-    ] {
-        let conclusion = answer(Session, code, false, body);
-        assert_eq!((conclusion.class, conclusion.execution), (SessionSuspect, execution), "{code} {body:?}");
+fn line_1_a_result_with_our_id_answers_whatever_the_status() {
+    for code in 200..600 {
+        for sent in [Session, NoSession, Modern] {
+            assert_eq!(says(answer(sent, code, BodyEnd::Result)), RESULT, "{code}");
+        }
     }
 }
 
 #[test]
-fn line_5_401_and_429_prove_that_nothing_ran() {
-    let (auth, limited) = (Some(Kind::Auth), Some(Kind::RateLimited));
+fn line_2_an_error_with_our_id_answers_whatever_the_status() {
+    for code in (200..600).filter(|code| *code != 401) {
+        for sent in [Session, NoSession, Modern] {
+            for error in [-32603, -32601, -32000, -32001, 7] {
+                assert_eq!(says(answer(sent, code, ours(error, "boom"))), ERROR, "{code} {error}");
+            }
+        }
+    }
     check(&[
-        ("401 with an error of our id", Session, 401, true, ours(-32001, "Unauthorized"), Unauthorized, auth),
-        ("429", Session, 429, false, EMPTY, RateLimited, limited),
-        ("429 with a text", NoSession, 429, false, text("slow down"), RateLimited, limited),
-        ("429 with an error of no id", Session, 429, false, foreign(-32000, "slow down"), RateLimited, limited),
-        ("429 with our id came from a handler", Session, 429, false, ours(-32000, "later"), Answered, Some(Kind::Rpc)),
-        ("429, cut", Modern, 429, false, CUT, RateLimited, limited),
+        ("a token is looked at before a handler is asked", Session, 401, ours(-32001, "no"), unauthorized(Kind::Rpc)),
+        ("in the modern era too", Modern, 401, ours(-32001, "no"), unauthorized(Kind::Rpc)),
+        ("words of a lost session", Session, 200, ours(-32000, GONE), lost(Kind::Rpc)),
+        ("with any status", Session, 500, ours(-32603, GONE), lost(Kind::Rpc)),
+        ("and 401 too", Session, 401, ours(-32001, GONE), lost(Kind::Rpc)),
+        ("a tool of the modern era knows no sessions", Modern, 404, ours(-32001, GONE), ERROR),
+        ("a server of the other era does", Modern, 400, ours(-32000, "Server not initialized"), lost(Kind::Rpc)),
+        ("but only with a 4xx", Modern, 200, ours(-32000, "Server not initialized"), ERROR),
+        ("and", Modern, 500, ours(-32000, "Server not initialized"), ERROR),
+        ("a parse error is about the request", Session, 400, ours(-32700, GONE), ERROR),
     ]);
 }
 
 #[test]
-fn line_6_any_other_error_answers_whatever_its_status() {
-    for code in [200, 202, 400, 402, 403, 404, 405, 406, 409, 413, 422, 500, 501, 502, 504] {
+fn the_terms_of_the_modern_era_are_an_answer_and_a_hint_at_the_other_era() {
+    let refused = (TermsRefused, Some(Kind::Rpc), None, Execution::Answered);
+    let suspect = (SessionSuspect, Some(Kind::Rpc), None, Execution::Answered);
+    for code in [200, 400, 401, 404, 500] {
+        for body in [ours(-32022, GONE), foreign(-32022, GONE)] {
+            check(&[("version", Modern, code, body, refused), ("upgraded", Session, code, body, suspect)]);
+        }
+        for body in [ours(-32020, "headers"), foreign(-32020, "headers")] {
+            check(&[("headers", Modern, code, body, refused)]);
+        }
+    }
+}
+
+/// The rows of line 3: what the request carried, the status, the challenge, and the class if it is proven.
+#[test]
+fn line_3_a_challenge_that_only_our_own_login_can_have_caused_proves_it() {
+    let with = |error: &str| format!("{OWN_CHALLENGE}, error=\"{error}\"");
+    let other = "Bearer resource_metadata=\"https://upstream.example/.well-known/oauth-protected-resource/mcp\"";
+    let scope = with("insufficient_scope");
+    let nonce = with("use_dpop_nonce").replace("Bearer", "DPoP");
+    let others_scope = format!("{other}, error=\"insufficient_scope\"");
+    let others_nonce = format!("{other}, error=\"use_dpop_nonce\"");
+    assert!(OWN_CHALLENGE.contains("mcp.example") && HERE.contains("mcp.example"));
+    let rows: [(&str, Login, u16, &str, Option<Class>); 20] = [
+        ("no token", Login::None, 401, OWN_CHALLENGE, Some(Unauthorized)),
+        ("one that had expired", Login::Expired, 401, OWN_CHALLENGE, Some(Unauthorized)),
+        ("one that may have been good", Login::Sent, 401, OWN_CHALLENGE, None),
+        ("invalid_token is no proof of itself", Login::Sent, 401, &with("invalid_token"), None),
+        ("a nonce is wanted", Login::Sent, 401, &nonce, Some(Unauthorized)),
+        ("also of no token", Login::None, 401, &nonce, Some(Unauthorized)),
+        ("more scopes are wanted", Login::Sent, 403, &scope, Some(Rejected)),
+        ("also with 401", Login::Sent, 401, &scope, Some(Unauthorized)),
+        ("403 to no token", Login::None, 403, OWN_CHALLENGE, None),
+        ("403 to one that had expired", Login::Expired, 403, OWN_CHALLENGE, None),
+        ("another status", Login::None, 400, OWN_CHALLENGE, None),
+        ("another status that wants scopes", Login::Sent, 404, &scope, None),
+        ("a bare challenge", Login::None, 401, "Bearer", None),
+        ("another scheme", Login::None, 401, "Basic realm=\"x\"", None),
+        ("somebody else's resource", Login::None, 401, other, None),
+        ("somebody else's resource, expired", Login::Expired, 401, other, None),
+        ("somebody else's scopes", Login::Sent, 403, &others_scope, None),
+        ("somebody else's nonce", Login::Sent, 401, &others_nonce, None),
+        ("a server error", Login::None, 500, OWN_CHALLENGE, None),
+        ("an answer", Login::None, 200, OWN_CHALLENGE, None),
+    ];
+    for (name, login, code, challenge, class) in rows {
+        for body in [EMPTY, text("{\"error\":\"invalid_token\"}"), foreign(-32001, "no"), malformed("no")] {
+            let conclusion = challenged(login, false, code, challenge, body);
+            let proof = class.map(|class| (class, Proof::Unauthorized, ProofBasis::Protocol));
+            let got = conclusion.proof.zip(conclusion.basis).map(|(proof, basis)| (conclusion.class, proof, basis));
+            assert_eq!(got, proof, "{name}: {body:?}");
+            assert!(proof.is_none() || conclusion.kind == Some(Kind::Auth), "{name}");
+            // It was running.
+            assert_eq!(challenged(login, true, code, challenge, body).proof, None, "{name}, seen: {body:?}");
+        }
+        // What was not read whole may be anything.
+        for body in [CUT, CLEAN_WITH_ID, BodyEnd::TooLarge, BodyEnd::Unread] {
+            assert_eq!(challenged(login, false, code, challenge, body).proof, None, "{name}: {body:?}");
+        }
+    }
+    // An error with our id is a handler's, but for 401.
+    assert_eq!(challenged(Login::None, false, 401, OWN_CHALLENGE, ours(-32001, "no")).proof, Some(Proof::Unauthorized));
+    assert_eq!(says(challenged(Login::Sent, false, 403, &scope, ours(-32001, "no"))), ERROR);
+}
+
+#[test]
+fn line_4_any_other_whole_refusal_claims_what_status_and_words_say() {
+    use Kind::{Auth, HttpStatus, Redirect, Rpc};
+    check(&[
+        // 404 and 410 to a session id.
+        ("text", Session, 404, text("Not Found: Session not found"), lost(HttpStatus)),
+        ("a text that says nothing of it", Session, 404, text("<h1>404</h1>"), lost(HttpStatus)),
+        ("empty", Session, 404, EMPTY, lost(HttpStatus)),
+        ("an error that is nobody's", Session, 404, foreign(-32001, "gone"), lost(Rpc)),
+        ("no envelope", Session, 404, malformed("gone"), lost(HttpStatus)),
+        ("410", Session, 410, EMPTY, lost(HttpStatus)),
+        ("an unknown method", Session, 404, foreign(-32601, "Method not found"), rejected(HttpStatus, Rpc)),
+        ("without a session id", NoSession, 404, text("Not Found"), rejected(HttpStatus, HttpStatus)),
+        ("410 without one", NoSession, 410, EMPTY, rejected(HttpStatus, HttpStatus)),
+        ("in the modern era", Modern, 404, text(GONE), rejected(HttpStatus, HttpStatus)),
+        // The words, under any status.
+        ("400", Session, 400, foreign(-32000, "Server not initialized"), lost(Rpc)),
+        ("400, text", Session, 400, text("Bad Request: no valid session ID provided"), lost(HttpStatus)),
+        ("200, error", Session, 200, foreign(-32000, "Session has expired"), lost(Rpc)),
+        ("200, text", Session, 200, text(GONE), lost(Kind::Protocol)),
+        ("403", Session, 403, foreign(-32603, GONE), lost(Rpc)),
+        ("401", Session, 401, text(GONE), lost(Auth)),
+        ("409, else ambiguous", Session, 409, text(GONE), lost(HttpStatus)),
+        ("429", Session, 429, text(GONE), lost(Kind::RateLimited)),
+        ("500", Session, 500, malformed(GONE), lost(HttpStatus)),
+        ("503", Session, 503, foreign(-32001, "MCP session is unknown here"), lost(Rpc)),
+        ("no id was sent, and the server wants one", NoSession, 400, text("No valid session ID"), lost(HttpStatus)),
+        ("a rollback", Modern, 400, foreign(-32600, "Bad Request: Missing session ID"), lost(Rpc)),
+        ("a rollback, in a text", Modern, 400, text("Bad Request: Session ID is required"), lost(HttpStatus)),
+        // Words that only look like it.
+        ("the header is missing", Session, 400, foreign(-32600, "Missing session ID"), rejected(HttpStatus, Rpc)),
+        ("as text", Session, 400, text("Session ID is required"), rejected(HttpStatus, HttpStatus)),
+        ("a parse error", Session, 400, foreign(-32700, GONE), rejected(HttpStatus, Rpc)),
+        ("another text", Session, 400, text("Bad Request"), rejected(HttpStatus, HttpStatus)),
+        ("another error", Session, 400, foreign(-32600, "Invalid Request"), rejected(HttpStatus, Rpc)),
+        // 401 and 429.
+        ("401", Session, 401, EMPTY, unauthorized(Auth)),
+        ("401, error", NoSession, 401, foreign(-32000, "who are you"), unauthorized(Rpc)),
+        ("401, modern", Modern, 401, text("Unauthorized"), unauthorized(Auth)),
+        ("429", Session, 429, EMPTY, limited(Kind::RateLimited)),
+        ("429, error", NoSession, 429, foreign(-32000, "slow down"), limited(Rpc)),
+        ("429, modern", Modern, 429, text("slow down"), limited(Kind::RateLimited)),
+        ("429 with our id came from a handler", Session, 429, ours(-32000, "later"), ERROR),
+        // The rest.
+        ("403", Session, 403, text("Forbidden"), rejected(Auth, Auth)),
+        ("403, error", Session, 403, foreign(-32000, "not you"), rejected(Auth, Rpc)),
+        ("302", Session, 302, EMPTY, rejected(Redirect, Redirect)),
+        ("413", Session, 413, malformed("too large"), rejected(HttpStatus, HttpStatus)),
+    ]);
+}
+
+/// Of a session nothing is known without an id, so that the status alone says which refusal it is.
+#[test]
+fn line_4_holds_for_exactly_3xx_and_4xx_but_three() {
+    for code in 200..600 {
         for sent in [NoSession, Modern] {
-            for body in [ours(-32603, "boom"), foreign(-32603, "boom")] {
-                let conclusion = answer(sent, code, false, body);
-                assert_eq!((conclusion.class, conclusion.kind), (Answered, Some(Kind::Rpc)), "{code} {body:?}");
+            for body in [EMPTY, text("<html>"), malformed("no")] {
+                let expected = match code {
+                    408 | 409 | 425 => None,
+                    401 => Some(Unauthorized),
+                    429 => Some(RateLimited),
+                    300..=499 => Some(Rejected),
+                    _ => None,
+                };
+                let conclusion = answer(sent, code, body);
+                assert_eq!(conclusion.class, expected.unwrap_or(Ambiguous), "{code} {body:?}");
+                assert_eq!(conclusion.claim.is_some(), expected.is_some(), "{code} {body:?}");
+            }
+            let error = answer(sent, code, foreign(-32603, "boom"));
+            assert_eq!(error.execution, Execution::Answered, "an error answers, whatever its status: {code}");
+        }
+    }
+}
+
+#[test]
+fn no_status_has_a_proof_by_itself_whatever_the_body() {
+    let bodies = [
+        EMPTY,
+        text("<html>"),
+        text(GONE),
+        ours(-32000, GONE),
+        foreign(-32000, GONE),
+        ours(-32601, "Method not found"),
+        foreign(-32022, "Unsupported protocol version"),
+        foreign(-32603, "boom"),
+        malformed(GONE),
+        BodyEnd::Result,
+        CUT,
+        CLEAN,
+        CUT_WITH_ID,
+        CLEAN_WITH_ID,
+        BodyEnd::TooLarge,
+        BodyEnd::Unread,
+    ];
+    for code in 200..600 {
+        for sent in [Session, NoSession, Modern] {
+            for body in bodies {
+                let conclusion = answer(sent, code, body);
+                assert_eq!((conclusion.proof, conclusion.basis), (None, None), "{code} {body:?}");
+                let confirmed = conclusion.confirmed();
+                assert_eq!(confirmed.proof, conclusion.claim, "{code} {body:?}");
+                let basis = conclusion.claim.map(|_| ProofBasis::Confirmed);
+                assert_eq!(confirmed.basis, basis, "{code} {body:?}");
+                assert_eq!(confirmed.repair, conclusion.repair, "the twin says nothing of that: {code} {body:?}");
             }
         }
     }
 }
 
 #[test]
-fn line_7_holds_exactly_these_statuses() {
-    let refusals = [307, 308, 400, 402, 403, 404, 405, 406, 407, 411, 413, 414, 415, 417, 421, 426, 431];
+fn what_was_not_read_whole_claims_nothing() {
     for code in 200..600 {
-        for body in [EMPTY, text("<html>"), CUT, CLEAN, BodyEnd::TooLarge] {
-            let class = answer(NoSession, code, true, body).class;
-            let expected = match code {
-                401 => Unauthorized,
-                429 => RateLimited,
-                _ if refusals.contains(&code) => Rejected,
-                _ => Ambiguous,
-            };
-            assert_eq!(class, expected, "{code} {body:?}");
+        for sent in [Session, NoSession, Modern] {
+            for body in [CUT, CLEAN, CUT_WITH_ID, CLEAN_WITH_ID, BodyEnd::TooLarge, BodyEnd::Unread] {
+                let resumable = matches!(body, BodyEnd::Stopped { resumable: true, .. });
+                let refusal = (300..500).contains(&code) && ![408, 409, 425].contains(&code);
+                let expected = if resumable && sent != Modern && !refusal { Resumable } else { Ambiguous };
+                assert_eq!(answer(sent, code, body).class, expected, "{code} {body:?}");
+            }
         }
     }
 }
 
 #[test]
-fn line_8_only_the_legacy_era_reads_on() {
-    let ended = Some(Kind::StreamEnded);
+fn line_5_only_the_legacy_era_reads_on() {
+    let resumable = (Resumable, Some(Kind::StreamEnded), None, Execution::MayHaveExecuted);
+    let ended = may_have_run(Kind::StreamEnded);
     check(&[
-        ("clean end after an id", Session, 200, false, CLEAN_WITH_ID, Resumable, ended),
-        ("cut after an id", Session, 200, false, CUT_WITH_ID, Resumable, ended),
-        ("without a session too", NoSession, 200, false, CUT_WITH_ID, Resumable, ended),
-        ("no id", Session, 200, false, CLEAN, Ambiguous, ended),
-        ("modern", Modern, 200, false, CLEAN_WITH_ID, Ambiguous, ended),
+        ("clean end after an id", Session, 200, CLEAN_WITH_ID, resumable),
+        ("cut after an id", Session, 200, CUT_WITH_ID, resumable),
+        ("without a session too", NoSession, 200, CUT_WITH_ID, resumable),
+        ("a server error may still be answered", Session, 503, CUT_WITH_ID, resumable),
+        ("a refusal may not", Session, 404, CUT_WITH_ID, may_have_run(Kind::HttpStatus)),
+        ("no id", Session, 200, CLEAN, ended),
+        ("modern", Modern, 200, CLEAN_WITH_ID, ended),
     ]);
 }
 
 #[test]
-fn line_9_everything_else_may_have_run() {
-    let (protocol, ended, gateway) = (Some(Kind::Protocol), Some(Kind::StreamEnded), Some(Kind::Gateway));
-    let (http, redirect) = (Some(Kind::HttpStatus), Some(Kind::Redirect));
+fn line_6_everything_else_may_have_run() {
+    use Kind::{Gateway, HttpStatus, Protocol, StreamEnded};
     check(&[
-        ("202 to a request", Session, 202, false, EMPTY, Ambiguous, protocol),
-        ("204", Session, 204, false, EMPTY, Ambiguous, protocol),
-        ("a web page", Session, 200, false, text("<html>"), Ambiguous, protocol),
-        ("clean end", Session, 200, false, CLEAN, Ambiguous, ended),
-        ("half an answer", Session, 200, false, CUT, Ambiguous, ended),
-        ("too large", Session, 200, false, BodyEnd::TooLarge, Ambiguous, Some(Kind::TooLarge)),
-        ("301", Session, 301, false, EMPTY, Ambiguous, redirect),
-        ("302", Session, 302, false, EMPTY, Ambiguous, redirect),
-        ("303", Session, 303, false, EMPTY, Ambiguous, redirect),
-        ("408", Session, 408, false, EMPTY, Ambiguous, http),
-        ("409", Session, 409, false, EMPTY, Ambiguous, http),
-        ("422", Session, 422, false, EMPTY, Ambiguous, http),
-        ("425", Session, 425, false, EMPTY, Ambiguous, http),
-        ("500", Session, 500, false, text("<html>"), Ambiguous, http),
-        ("501", Session, 501, false, EMPTY, Ambiguous, http),
-        ("502", Session, 502, false, EMPTY, Ambiguous, gateway),
-        ("504", Session, 504, false, EMPTY, Ambiguous, gateway),
-        ("505", Session, 505, false, EMPTY, Ambiguous, http),
-        ("500, cut", Session, 500, false, CUT, Ambiguous, http),
+        ("202 to a request", Session, 202, EMPTY, may_have_run(Protocol)),
+        ("204", Session, 204, EMPTY, may_have_run(Protocol)),
+        ("a web page", Session, 200, text("<html>"), may_have_run(Protocol)),
+        ("no envelope", Session, 200, malformed("upstream timed out"), may_have_run(Protocol)),
+        ("clean end", Session, 200, CLEAN, may_have_run(StreamEnded)),
+        ("half an answer", Session, 200, CUT, may_have_run(StreamEnded)),
+        ("unread", Session, 200, BodyEnd::Unread, may_have_run(Protocol)),
+        ("too large", Session, 200, BodyEnd::TooLarge, may_have_run(Kind::TooLarge)),
+        ("too large, refused", Session, 404, BodyEnd::TooLarge, may_have_run(Kind::TooLarge)),
+        ("404, cut", Session, 404, CUT, may_have_run(HttpStatus)),
+        ("401, cut", Session, 401, CUT, may_have_run(Kind::Auth)),
+        ("401, unread", Session, 401, BodyEnd::Unread, may_have_run(Kind::Auth)),
+        ("429, cut", Session, 429, CUT, may_have_run(Kind::RateLimited)),
+        ("307, cut", Session, 307, CUT, may_have_run(Kind::Redirect)),
+        ("408", Session, 408, EMPTY, may_have_run(HttpStatus)),
+        ("409", Session, 409, text("Conflict"), may_have_run(HttpStatus)),
+        ("425", Session, 425, EMPTY, may_have_run(HttpStatus)),
+        ("500", Session, 500, text("<html>"), may_have_run(HttpStatus)),
+        ("501", Session, 501, EMPTY, may_have_run(HttpStatus)),
+        ("502", Session, 502, EMPTY, may_have_run(Gateway)),
+        ("503 to a session", Session, 503, text("<html>"), may_have_run(Gateway)),
+        ("503 in the modern era", Modern, 503, EMPTY, may_have_run(Gateway)),
+        ("504", Session, 504, EMPTY, may_have_run(Gateway)),
+        ("505", Session, 505, EMPTY, may_have_run(HttpStatus)),
+        ("500, cut", Session, 500, CUT, may_have_run(HttpStatus)),
+        ("an error that is nobody's answers all the same", Session, 500, foreign(-32603, "boom"), ERROR),
+        ("also with 200", NoSession, 200, foreign(-32603, "boom"), ERROR),
+        ("and with 409", Modern, 409, foreign(-32603, "boom"), ERROR),
     ]);
 }
 
 #[test]
 fn once_a_head_arrived_the_probe_says_nothing() {
     let headers = http::HeaderMap::new();
-    for taken in [false, true] {
-        let end = End::Head { status: super::status(500), headers: &headers, body: EMPTY };
-        assert_eq!(judge(Session, taken, end).class, Ambiguous);
+    for code in [200, 404, 401, 500] {
+        let end = End::Head { status: super::status(code), headers: &headers, body: EMPTY };
+        assert_eq!(judge(Session, false, end), judge(Session, true, end), "{code}");
     }
 }
 
@@ -218,6 +346,7 @@ fn before_a_head_the_probe_decides() {
         Cause::ConnectTimeout,
         Cause::DnsTemporary,
         Cause::ConnectOther,
+        Cause::RefusedStream,
         Cause::Closed,
         Cause::Reset,
         Cause::Other,
@@ -229,16 +358,17 @@ fn before_a_head_the_probe_decides() {
         let kind = if cause == Cause::BadRequest { Kind::Config } else { Kind::Connect };
         assert_eq!(untouched.kind, Some(kind), "{cause:?}");
         let taken = judge(Session, true, End::NoHead(cause));
-        assert_eq!((taken.class, taken.kind), (Ambiguous, Some(Kind::ConnectionClosed)), "{cause:?}");
+        assert_eq!(says(taken), may_have_run(Kind::ConnectionClosed), "{cause:?}");
     }
 }
 
 #[test]
-fn a_refused_stream_is_proof_also_after_the_body_was_taken() {
+fn a_goaway_below_our_stream_is_proof_also_after_the_body_was_taken() {
     for taken in [false, true] {
         for sent in [Session, NoSession, Modern] {
-            let conclusion = judge(sent, taken, End::NoHead(Cause::RefusedStream));
+            let conclusion = judge(sent, taken, End::NoHead(Cause::GoneAway));
             assert_eq!((conclusion.class, conclusion.kind), (RefusedStream, Some(Kind::ConnectionClosed)));
+            assert_eq!((conclusion.proof, conclusion.basis), (Some(Proof::RefusedStream), Some(ProofBasis::Certain)));
         }
     }
 }
@@ -248,8 +378,12 @@ fn an_interruption_proves_something_only_while_the_body_is_untouched() {
     for kind in [Kind::Timeout, Kind::Cancelled, Kind::Closed] {
         for (taken, head_arrived) in [(false, false), (true, false), (true, true), (false, true)] {
             let conclusion = judge(Session, taken, End::Interrupted { kind, head_arrived });
-            let class = if taken || head_arrived { Ambiguous } else { NeverSent { transient: false } };
-            assert_eq!((conclusion.class, conclusion.kind), (class, Some(kind)), "{taken} {head_arrived}");
+            let begun = taken || head_arrived;
+            assert_eq!(conclusion, interrupted(kind, begun), "{taken} {head_arrived}");
+            let (class, proof) =
+                if begun { (Ambiguous, None) } else { (NeverSent { transient: false }, Some(Proof::NeverSent)) };
+            assert_eq!((conclusion.class, conclusion.kind, conclusion.proof), (class, Some(kind), proof));
+            assert_eq!((conclusion.claim, conclusion.repair), (None, Default::default()), "nobody has said anything");
         }
     }
 }

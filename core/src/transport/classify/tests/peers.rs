@@ -1,7 +1,7 @@
 //! What real servers, bridges and proxies answer, byte for byte, and what it means.
 
 use super::{Sent, answer};
-use crate::outcome::Kind;
+use crate::outcome::{Execution, Kind};
 use crate::transport::classify::{AnswerId, BodyEnd, Class};
 use Class::*;
 use Sent::*;
@@ -9,7 +9,8 @@ use Sent::*;
 /// The id of the attempt in these bodies.
 const OUR_ID: i64 = 7;
 
-/// Reads a body as the transport does: a JSON-RPC answer, or a text.
+/// Reads a body as the transport does: a JSON-RPC answer, or a text. The kind is that of a failure that is proven, or that claims nothing;
+/// a refusal that nothing confirms is an answer exactly if it is an error of JSON-RPC.
 fn check(rows: &[(&str, Sent, u16, &str, Class, Kind)]) {
     for &(name, sent, code, body, class, kind) in rows {
         let json: Option<serde_json::Value> = serde_json::from_str(body).ok();
@@ -23,8 +24,12 @@ fn check(rows: &[(&str, Sent, u16, &str, Class, Kind)]) {
             },
             None => BodyEnd::NoAnswer { excerpt: body },
         };
-        let conclusion = answer(sent, code, true, end);
+        let conclusion = answer(sent, code, end);
         assert_eq!((conclusion.class, conclusion.kind), (class, Some(kind)), "{name}: {body}");
+        if conclusion.claim.is_some() {
+            let is_error = matches!(end, BodyEnd::Error { .. });
+            assert_eq!(conclusion.execution == Execution::Answered, is_error, "{name}: {body}");
+        }
     }
 }
 
@@ -111,47 +116,71 @@ fn an_unknown_session_is_a_rejected_session_in_every_dialect() {
         rejected("appsmith", 404, r#"{"error":"session not found; initialize a new MCP session"}"#),
         rejected("nao", 404, "Session not found or expired. Please reinitialize."),
         rejected("a plain JSON object", 400, r#"{"error":"Session not found"}"#),
+        rejected(
+            "Python SDK 1, a session that was ended",
+            404,
+            r#"{"jsonrpc":"2.0","id":"server-error","error":{"code":-32600,"message":"Not Found: Session has been terminated"}}"#,
+        ),
+        rejected("django-mcp-server, playwright", 404, "Session not found"),
+        rejected(
+            "aiohttp-mcp, arcade-mcp-server, Python SDK 1.12, after a restart",
+            400,
+            "Bad Request: No valid session ID provided",
+        ),
+        rejected(
+            "mastra: our id",
+            400,
+            r#"{"jsonrpc":"2.0","id":7,"error":{"code":-32000,"message":"Bad Request: No valid session ID provided for non-initialize request"}}"#,
+        ),
+        rejected(
+            "n8n-mcp: our id",
+            404,
+            r#"{"jsonrpc":"2.0","id":7,"error":{"code":-32000,"message":"Session not found or expired"}}"#,
+        ),
+        rejected(
+            "notion-mcp-server",
+            400,
+            r#"{"jsonrpc":"2.0","error":{"code":-32000,"message":"Bad Request: No valid session ID provided"},"id":null}"#,
+        ),
+        rejected(
+            "tower-mcp",
+            404,
+            r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32005,"message":"Session '4f1c' not found or expired. Please re-initialize the connection."}}"#,
+        ),
+        rejected("turbomcp", 404, ""),
+        rejected("pmcp", 404, r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"Unknown session ID"}}"#),
+        rejected("a front that puts its own page in place of a 404", 404, "gone away"),
     ]);
 }
 
 #[test]
-fn a_doubt_is_not_a_rejection() {
+fn the_words_count_under_every_status_and_with_our_id() {
     check(&[
         (
             "ContextForge on /rpc: an answer of a handler",
             Session,
             200,
             r#"{"jsonrpc":"2.0","id":7,"error":{"code":-32002,"message":"Session not found"}}"#,
-            SessionSuspect,
-            Kind::Rpc,
+            SessionRejected,
+            Kind::SessionLost,
         ),
         (
             "neotoma behind a balancer",
             Session,
             503,
             r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32001,"message":"Service Unavailable: MCP session is unknown on this API instance"}}"#,
-            SessionSuspect,
+            SessionRejected,
             Kind::SessionLost,
         ),
-        ("Java SDK, shutting down", Session, 503, "Server is shutting down", SessionSuspect, Kind::Gateway),
         (
-            "haproxy, server down",
-            Session,
-            503,
-            "<h1>503 Service Unavailable</h1>\nNo server is available to handle this request.",
-            SessionSuspect,
-            Kind::Gateway,
-        ),
-        (
-            "400 with our id: a handler may have said so",
+            "400 with our id: a handler may have said so, and the twin tells",
             Session,
             400,
             r#"{"jsonrpc":"2.0","id":7,"error":{"code":-32000,"message":"Bad Request: No valid session ID provided"}}"#,
-            SessionSuspect,
-            Kind::Rpc,
+            SessionRejected,
+            Kind::SessionLost,
         ),
-        // 200 without a JSON-RPC answer: whatever it says, it may have run.
-        ("keryx", Session, 200, r#"{"error":"Session not found"}"#, Ambiguous, Kind::Protocol),
+        ("keryx", Session, 200, r#"{"error":"Session not found"}"#, SessionRejected, Kind::SessionLost),
     ]);
 }
 
@@ -163,16 +192,16 @@ fn false_friends_say_nothing_of_a_session() {
             Session,
             400,
             r#"{"jsonrpc":"2.0","error":{"code":-32000,"message":"Bad Request: Mcp-Session-Id header is required"},"id":null}"#,
-            Answered,
-            Kind::Rpc,
+            Rejected,
+            Kind::HttpStatus,
         ),
         (
             "Python SDK: the header is missing",
             Session,
             400,
             r#"{"jsonrpc":"2.0","id":"server-error","error":{"code":-32600,"message":"Bad Request: Missing session ID"}}"#,
-            Answered,
-            Kind::Rpc,
+            Rejected,
+            Kind::HttpStatus,
         ),
         (
             "rmcp: the header is missing",
@@ -195,16 +224,16 @@ fn false_friends_say_nothing_of_a_session() {
             Session,
             400,
             r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"A valid session id is REQUIRED for non-initialize requests."}}"#,
-            Answered,
-            Kind::Rpc,
+            Rejected,
+            Kind::HttpStatus,
         ),
         (
             "wrong protocol version",
             Session,
             400,
             r#"{"jsonrpc":"2.0","error":{"code":-32000,"message":"Bad Request: Unsupported protocol version: 2099-01-01 (supported versions: 2025-11-25)"},"id":null}"#,
-            Answered,
-            Kind::Rpc,
+            Rejected,
+            Kind::HttpStatus,
         ),
         (
             "version error of the modern era",
@@ -219,8 +248,8 @@ fn false_friends_say_nothing_of_a_session() {
             Session,
             400,
             r#"{"jsonrpc":"2.0","error":{"code":-32600,"message":"Invalid Request: Server already initialized"},"id":null}"#,
-            Answered,
-            Kind::Rpc,
+            Rejected,
+            Kind::HttpStatus,
         ),
         (
             "a second listener",
@@ -235,8 +264,8 @@ fn false_friends_say_nothing_of_a_session() {
             Session,
             400,
             r#"{"jsonrpc":"2.0","error":{"code":-32700,"message":"Parse error"},"id":null}"#,
-            Answered,
-            Kind::Rpc,
+            Rejected,
+            Kind::HttpStatus,
         ),
         (
             "unknown method of the modern era, seen with a session",
@@ -257,21 +286,86 @@ fn false_friends_say_nothing_of_a_session() {
         ("Go SDK: another user's session", Session, 403, "session user mismatch", Rejected, Kind::Auth),
         ("ContextForge: no owner", Session, 403, "Session ownership unavailable", Rejected, Kind::Auth),
         (
-            "mcp-proxy with OAuth: a 401 is about the token",
-            NoSession,
+            "a 401 is about the token",
+            Session,
             401,
-            "Unauthorized: No valid session ID provided",
+            r#"{"error":"invalid_token","error_description":"No authorization provided"}"#,
             Unauthorized,
             Kind::Auth,
         ),
+    ]);
+}
+
+/// Nobody who gets these was given a session that could be lost; a handshake helps all the same.
+#[test]
+fn a_server_that_wants_a_session_of_who_has_none_is_asked_for_one() {
+    check(&[
         (
-            "no session id was sent",
+            "server-everything",
             NoSession,
             400,
             r#"{"jsonrpc":"2.0","error":{"code":-32000,"message":"Bad Request: No valid session ID provided"}}"#,
-            Answered,
-            Kind::Rpc,
+            SessionRejected,
+            Kind::SessionLost,
         ),
+        (
+            "mcp-proxy with OAuth, to no token",
+            NoSession,
+            401,
+            "Unauthorized: No valid session ID provided",
+            SessionRejected,
+            Kind::SessionLost,
+        ),
+    ]);
+    let conclusion =
+        answer(NoSession, 401, BodyEnd::NoAnswer { excerpt: "Unauthorized: No valid session ID provided" });
+    assert!(conclusion.repair.token, "the token is replaced on the way");
+}
+
+/// A server of the handshake era in the place of one of the modern era.
+#[test]
+fn a_rollback_is_told_in_these_words() {
+    let rolled_back = |name, code, body| (name, Modern, code, body, SessionRejected, Kind::SessionLost);
+    let unlisted = |name, code, body| (name, Modern, code, body, Rejected, Kind::HttpStatus);
+    check(&[
+        rolled_back(
+            "TypeScript SDK, playwright, server-everything",
+            400,
+            r#"{"jsonrpc":"2.0","error":{"code":-32000,"message":"Bad Request: Server not initialized"},"id":null}"#,
+        ),
+        rolled_back(
+            "Python SDK 1",
+            400,
+            r#"{"jsonrpc":"2.0","id":"server-error","error":{"code":-32600,"message":"Bad Request: Missing session ID"}}"#,
+        ),
+        rolled_back(
+            "Python SDK 1, stateless",
+            400,
+            r#"{"jsonrpc":"2.0","id":"server-error","error":{"code":-32600,"message":"Bad Request: Unsupported protocol version: 2026-07-28. Supported versions: 2024-11-05, 2025-03-26"}}"#,
+        ),
+        rolled_back(
+            "mcp-framework, notion-mcp-server",
+            400,
+            r#"{"jsonrpc":"2.0","error":{"code":-32000,"message":"Bad Request: No valid session ID provided"},"id":null}"#,
+        ),
+        rolled_back(
+            "n8n-mcp: our id",
+            400,
+            r#"{"jsonrpc":"2.0","id":7,"error":{"code":-32000,"message":"Bad Request: No valid session ID provided and not an initialize request"}}"#,
+        ),
+        rolled_back(
+            "Hono's example",
+            404,
+            r#"{"jsonrpc":"2.0","error":{"code":-32000,"message":"Bad Request: Unsupported protocol version (supported versions: 2025-11-25)"},"id":null}"#,
+        ),
+        // In words that are not listed: one call fails, and the era is asked for before the next one.
+        unlisted(
+            "pmcp",
+            400,
+            r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"Session ID required for non-initialization requests"}}"#,
+        ),
+        unlisted("django-mcp-server", 400, "Session required for stateful server"),
+        unlisted("turbomcp", 400, ""),
     ]);
 }
 
@@ -304,9 +398,9 @@ fn a_deleted_session_and_a_dying_bridge_leave_the_call_unknown() {
         ),
     ]);
     let clean = BodyEnd::Stopped { orderly: true, resumable: false };
-    assert_eq!(answer(Session, 200, false, clean).class, Ambiguous, "a clean end without an event");
+    assert_eq!(answer(Session, 200, clean).class, Ambiguous, "a clean end without an event");
     let primed = BodyEnd::Stopped { orderly: true, resumable: true };
-    assert_eq!(answer(Session, 200, false, primed).class, Resumable, "a clean end after a priming id");
+    assert_eq!(answer(Session, 200, primed).class, Resumable, "a clean end after a priming id");
 }
 
 #[test]
@@ -333,6 +427,15 @@ fn a_middlebox_never_proves_that_nothing_ran() {
             Session,
             502,
             "<html><body><h1>502 Bad Gateway</h1>\nThe server returned an invalid or incomplete response.\n</body></html>",
+            Ambiguous,
+            Kind::Gateway,
+        ),
+        ("Java SDK, shutting down", Session, 503, "Server is shutting down", Ambiguous, Kind::Gateway),
+        (
+            "haproxy, server down",
+            Session,
+            503,
+            "<h1>503 Service Unavailable</h1>\nNo server is available to handle this request.",
             Ambiguous,
             Kind::Gateway,
         ),

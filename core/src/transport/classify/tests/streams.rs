@@ -8,13 +8,14 @@ use crate::transport::classify::{
 };
 use crate::transport::exchange::Cause;
 
-const CAUSES: [Cause; 9] = [
+const CAUSES: [Cause; 10] = [
     Cause::Unreachable,
     Cause::ConnectReset,
     Cause::ConnectTimeout,
     Cause::DnsTemporary,
     Cause::Tls,
     Cause::RefusedStream,
+    Cause::GoneAway,
     Cause::Closed,
     Cause::Reset,
     Cause::Other,
