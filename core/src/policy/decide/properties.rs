@@ -7,8 +7,8 @@ use proptest::sample::select;
 
 use super::{
     AMBIGUOUS_RESENDS, Ambiguity, Charge, Counts, Decision, EMPTY_RESUMES, Hints, ProofStanding, RATE_LIMIT_WAITS,
-    RECOVERIES, REFRESHES, REFUSED_STREAMS, SESSION_LOSSES, SessionStanding, Situation, TERMS_REFUSALS, TokenStanding, Wait,
-    decide,
+    RECOVERIES, REFRESHES, REFUSED_STREAMS, SESSION_LOSSES, SessionStanding, Situation, TERMS_REFUSALS, TokenStanding,
+    Wait, decide,
 };
 use crate::config::{Recovery, Resend, TrustAnnotations};
 use crate::method::Repeatability;

@@ -10,8 +10,7 @@ use crate::transport::classify::Class;
 /// Every caller, its first attempt having ended like this, proven not to have run. Who says never has only what was never sent repeated.
 fn check_proven(class: Class, change: impl Fn(Situation) -> Situation, expected: crate::policy::Decision) {
     for (name, _, caller) in callers() {
-        let situation =
-            change(Situation { class, ambiguity: Ambiguity::None, proof: ProofStanding::Proven, ..caller });
+        let situation = change(Situation { class, ambiguity: Ambiguity::None, proof: ProofStanding::Proven, ..caller });
         let never = caller.resend == Resend::Never && !matches!(class, Class::NeverSent { .. });
         assert_eq!(decide(&situation), if never { Surface } else { expected }, "{class:?}: {name}");
     }
