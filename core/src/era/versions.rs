@@ -89,7 +89,7 @@ mod tests {
     #[test_case("version 2025-03-2é, 12025-03-26", &["2025-03-26"]; "letters")]
     fn a_refusal_that_lists_versions_is_read(text: &str, listed: &[&str]) {
         assert_eq!(listed_in(&refused(text, None)), listed);
-        assert_eq!(listed_in(&Answer::Missing { excerpt: text.to_owned() }), listed);
+        assert_eq!(listed_in(&Answer::missing(text.to_owned(), text.as_bytes())), listed);
     }
 
     #[test]

@@ -110,7 +110,7 @@ impl Twins {
         if refusal.of_login && !self.may_try_login(&refusal.sent) || !budget.withdraw() {
             return None;
         }
-        let before = flights.iter().filter(is_alike).last().map(|flight| flight.twin.clone());
+        let before = flights.iter().rfind(is_alike).map(|flight| flight.twin.clone());
         let number = flights.last().map_or(0, |flight| flight.number + 1);
         let list = Arc::clone(&self.flights);
         let (session, sent) = (Arc::clone(&refusal.session), refusal.sent.clone());

@@ -159,7 +159,8 @@ impl Wire {
         probe: Probe,
         fresh: bool,
     ) -> Ready {
-        self.ready(Method::POST, standing.post(), standing, Some(body), probe, fresh, token)
+        let request = self.request(Method::POST, standing.post(), Some(body), probe);
+        ready(WireRequest { fresh_connection: fresh, ..request }, standing, token)
     }
 
     /// A POST that nobody waits for: a notification, or a reply to a request of the server. One attempt. `None` if it was not answered at
@@ -175,14 +176,15 @@ impl Wire {
     /// A GET that listens or, after an event id, reads on.
     pub(crate) async fn get(&self, carried: Carried, last_event_id: Option<HeaderValue>) -> Result<Ready, Unready> {
         let (standing, identity) = self.standing(carried).await?;
-        let headers = standing.get(last_event_id);
-        Ok(self.ready(Method::GET, headers, standing, None, Probe::new(), false, identity.token))
+        let request = self.request(Method::GET, standing.get(last_event_id), None, Probe::new());
+        Ok(ready(request, standing, identity.token))
     }
 
     /// A DELETE of the session.
     pub(crate) async fn delete(&self, carried: Carried) -> Result<Ready, Unready> {
         let (standing, identity) = self.standing(carried).await?;
-        Ok(self.ready(Method::DELETE, standing.delete(), standing, None, Probe::new(), false, identity.token))
+        let request = self.request(Method::DELETE, standing.delete(), None, Probe::new());
+        Ok(ready(request, standing, identity.token))
     }
 
     /// Whose the next request would be. Asks for its token and headers, and sends nothing.
@@ -243,18 +245,8 @@ impl Wire {
         Ok(caller)
     }
 
-    fn ready(
-        &self,
-        method: Method,
-        headers: HeaderMap,
-        standing: Standing,
-        body: Option<Bytes>,
-        probe: Probe,
-        fresh_connection: bool,
-        token: Option<u64>,
-    ) -> Ready {
-        let request = WireRequest { method, url: self.url.clone(), headers, body, probe, fresh_connection };
-        Ready { request, token, standing: Arc::new(standing), identity: None }
+    fn request(&self, method: Method, headers: HeaderMap, body: Option<Bytes>, probe: Probe) -> WireRequest {
+        WireRequest { method, url: self.url.clone(), headers, body, probe, fresh_connection: false }
     }
 
     /// Where everything goes.
@@ -302,6 +294,10 @@ impl Wire {
     pub(crate) fn hang_up(&self) {
         self.exchange.lock().unwrap_or_else(PoisonError::into_inner).take();
     }
+}
+
+fn ready(request: WireRequest, standing: Standing, token: Option<u64>) -> Ready {
+    Ready { request, token, standing: Arc::new(standing), identity: None }
 }
 
 /// Leaves a target without credentials, query and fragment in the place of the one that the server wrote.

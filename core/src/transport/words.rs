@@ -48,9 +48,9 @@ pub(crate) fn digest(text: &str) -> u64 {
         let (word, after) = from.split_at(from.find(|character| !is_of_a_word(character)).unwrap_or(from.len()));
         between.hash(&mut hasher);
         if is_made_anew(word) {
-            '#'.hash(&mut hasher)
+            '#'.hash(&mut hasher);
         } else {
-            word.hash(&mut hasher)
+            word.hash(&mut hasher);
         }
         rest = after;
     }

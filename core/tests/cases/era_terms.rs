@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use oncewire::transport::scripted::{Arrival, Reply, Scripted, Server};
-use oncewire::{Error, EventName, Execution, Proof, Resend};
+use oncewire::{Error, EventName, Execution, Resend};
 use serde_json::{Value, json};
 
 use crate::support::{Log, NOTHING, at_once, either_era, failure, scripted};

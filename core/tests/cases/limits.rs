@@ -1,7 +1,7 @@
 //! Bounds on what a server may send: past them the answer is an error, and its connection is free.
 
 use oncewire::transport::scripted::{Over, Reply, Server};
-use oncewire::{Execution, Kind, Proof};
+use oncewire::{Execution, Kind};
 
 use serde_json::json;
 

@@ -6,7 +6,9 @@ mod refusals;
 
 use std::time::Duration;
 
-use super::{Ambiguity, Charge, Counts, Decision, Hints, ProofStanding, SessionStanding, Situation, TokenStanding, Wait};
+use super::{
+    Ambiguity, Charge, Counts, Decision, Hints, ProofStanding, SessionStanding, Situation, TokenStanding, Wait,
+};
 use crate::config::{Recovery, Resend, TrustAnnotations};
 use crate::method::Repeatability;
 use crate::transport::classify::Class;
