@@ -244,3 +244,120 @@ fn expiry(token: &str) -> Option<SystemTime> {
 fn lock(cache: &Mutex<Cache>) -> std::sync::MutexGuard<'_, Cache> {
     cache.lock().unwrap_or_else(PoisonError::into_inner)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    use test_case::test_case;
+    use tokio::runtime::Handle;
+
+    use super::*;
+
+    fn jwt(claims: &str) -> String {
+        format!("e30.{}.c2ln", URL_SAFE_NO_PAD.encode(claims))
+    }
+
+    #[test_case(r#"{"exp":1700000000}"#, Some(1_700_000_000_000); "whole seconds")]
+    #[test_case(r#"{"sub":"a","exp":1700000000.5,"aud":["b"]}"#, Some(1_700_000_000_500); "half of one, among others")]
+    #[test_case(r#"{"exp":0}"#, Some(0); "the beginning of time")]
+    #[test_case(r#"{"exp":-1}"#, None; "before it")]
+    #[test_case(r#"{"exp":1e300}"#, None; "past the end of it")]
+    #[test_case(r#"{"exp":"1700000000"}"#, None; "a text")]
+    #[test_case(r#"{"exp":null}"#, None; "null")]
+    #[test_case(r#"{"sub":"a"}"#, None; "no date")]
+    #[test_case("[]", None; "no object")]
+    #[test_case("no json", None; "no JSON")]
+    fn the_date_of_a_jwt(claims: &str, expected: Option<u64>) {
+        let expected = expected.map(|millis| UNIX_EPOCH + Duration::from_millis(millis));
+        assert_eq!(expiry(&jwt(claims)), expected);
+        // Some pad it all the same.
+        assert_eq!(expiry(&format!("e30.{}==.c2ln", URL_SAFE_NO_PAD.encode(claims))), expected);
+    }
+
+    #[test_case(""; "empty")]
+    #[test_case("4f1c2d3e"; "an opaque token")]
+    #[test_case("eyJleHAiOjF9"; "one part")]
+    #[test_case("e30.eyJleHAiOjF9"; "two parts")]
+    #[test_case("e30.!!!.c2ln"; "no base64")]
+    #[test_case("v2.local.token"; "another kind of token in three parts")]
+    fn other_tokens_have_no_date(token: &str) {
+        assert_eq!(expiry(token), None);
+    }
+
+    #[test]
+    fn a_token_is_over_at_its_date() {
+        let token = token(&jwt(r#"{"exp":1000}"#), 1).unwrap();
+        let at = |seconds| token.has_expired(UNIX_EPOCH + Duration::from_secs(seconds));
+        assert_eq!([at(999), at(1_000), at(1_001)], [false, true, true]);
+        let undated = super::token("4f1c2d3e", 1).unwrap();
+        assert!(!undated.has_expired(SystemTime::now() + Duration::from_secs(1_000_000_000)));
+    }
+
+    /// A provider that numbers its tokens, and fails when asked to.
+    fn cache(fails_from: u32) -> (TokenCache, Arc<AtomicU32>) {
+        let asked = Arc::new(AtomicU32::new(0));
+        let counted = Arc::clone(&asked);
+        let provider: TokenProvider = Arc::new(move |_refused| {
+            let number = counted.fetch_add(1, Ordering::SeqCst) + 1;
+            let given = if number >= fails_from { Err("no more".into()) } else { Ok(format!("token-{number}")) };
+            Box::pin(async move { given })
+        });
+        (TokenCache::new(Some(provider), Background::new(Handle::current()), Arc::default()), asked)
+    }
+
+    async fn serial_of(cache: &TokenCache) -> u64 {
+        cache.get().await.unwrap().unwrap().serial
+    }
+
+    #[tokio::test]
+    async fn of_a_doubted_token_a_newer_one_is_asked_for_once() {
+        let (cache, asked) = cache(u32::MAX);
+        let first = serial_of(&cache).await;
+        assert_eq!(serial_of(&cache).await, first);
+        cache.doubt(first);
+        cache.doubt(first);
+        let second = serial_of(&cache).await;
+        assert!(second > first);
+        assert_eq!(serial_of(&cache).await, second);
+        assert_eq!(asked.load(Ordering::SeqCst), 2);
+    }
+
+    #[tokio::test]
+    async fn a_doubt_about_a_token_that_was_replaced_asks_for_nothing() {
+        let (cache, asked) = cache(u32::MAX);
+        let first = serial_of(&cache).await;
+        cache.refresh(first).await.unwrap();
+        let second = serial_of(&cache).await;
+        cache.doubt(first);
+        assert_eq!(serial_of(&cache).await, second);
+        // Nor does one that somebody has looked after since.
+        cache.doubt(second);
+        cache.refresh(second).await.unwrap();
+        let third = serial_of(&cache).await;
+        assert!(third > second);
+        assert_eq!(asked.load(Ordering::SeqCst), 3);
+    }
+
+    #[tokio::test]
+    async fn a_doubted_token_goes_out_again_if_there_is_no_other() {
+        let (cache, asked) = cache(2);
+        let first = serial_of(&cache).await;
+        cache.doubt(first);
+        assert_eq!(serial_of(&cache).await, first);
+        assert_eq!(serial_of(&cache).await, first, "and is not doubted any more");
+        assert_eq!(asked.load(Ordering::SeqCst), 2, "asked once");
+        // The server refuses it once more: the failure stands.
+        cache.doubt(first);
+        assert_eq!(serial_of(&cache).await, first);
+        assert!(cache.refresh(first).await.is_err());
+        assert_eq!(asked.load(Ordering::SeqCst), 2, "not again at once");
+    }
+
+    #[tokio::test]
+    async fn without_a_provider_there_is_nothing_to_doubt() {
+        let cache = TokenCache::new(None, Background::new(Handle::current()), Arc::default());
+        cache.doubt(1);
+        assert!(cache.get().await.unwrap().is_none());
+    }
+}

@@ -259,6 +259,45 @@ mod tests {
         headers
     }
 
+    #[test_case(None, None, false, Login::None; "nothing")]
+    #[test_case(Some("Bearer a"), None, false, Login::Sent; "a token")]
+    #[test_case(Some("Bearer a"), None, true, Login::Expired; "a token that had expired")]
+    #[test_case(None, Some("Basic b"), false, Login::Sent; "a login of the caller's own")]
+    #[test_case(Some("Bearer a"), Some("Basic b"), true, Login::Expired; "the token replaces the caller's")]
+    fn what_a_request_carries_of_a_login(
+        token: Option<&'static str>,
+        own: Option<&'static str>,
+        expired: bool,
+        login: Login,
+    ) {
+        let caller = own.map_or_else(HeaderMap::new, |own| one("authorization", own));
+        let authorization = token.map(HeaderValue::from_static);
+        assert_eq!(Standing { caller, authorization, expired, ..Standing::default() }.login(), login);
+    }
+
+    #[test]
+    fn a_request_has_the_identity_of_another_if_nothing_differs_that_a_server_asks_for() {
+        let base = || Standing {
+            caller: one("x-tenant", "a"),
+            authorization: Some(HeaderValue::from_static("Bearer a")),
+            session: session_id(&one("mcp-session-id", "s1")),
+            version: Some(HeaderValue::from_static("2025-11-25")),
+            ..Standing::default()
+        };
+        let same = |other: &Standing| (base().has_the_login_of(other), base().has_the_identity_of(other));
+        assert_eq!(same(&base()), (true, true));
+        assert_eq!(same(&Standing { routing: one("mcp-method", "ping"), ..base() }), (true, true));
+        assert_eq!(same(&Standing { session: session_id(&one("mcp-session-id", "s2")), ..base() }), (true, false));
+        assert_eq!(same(&Standing { session: None, ..base() }), (true, false));
+        assert_eq!(same(&Standing { version: None, ..base() }), (true, false));
+        assert_eq!(
+            same(&Standing { authorization: Some(HeaderValue::from_static("Bearer b")), ..base() }),
+            (false, false)
+        );
+        assert_eq!(same(&Standing { authorization: None, ..base() }), (false, false));
+        assert_eq!(same(&Standing { caller: one("x-tenant", "b"), ..base() }), (false, false));
+    }
+
     #[test_case("0194f2c1-!~", true; "visible ascii")]
     #[test_case("", false; "empty")]
     #[test_case("a b", false; "a blank")]
