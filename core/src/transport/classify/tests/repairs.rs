@@ -73,6 +73,20 @@ fn these_refusals_count_towards_a_new_session() {
 }
 
 #[test]
+fn a_401_with_a_challenge_speaks_of_the_login_and_does_not_count() {
+    for challenge in ["Bearer", OWN_CHALLENGE] {
+        for body in [EMPTY, ours(-32001, "no"), foreign(-32001, "no")] {
+            assert!(!challenged(Login::Sent, false, 401, challenge, body).repair.counts, "{challenge} {body:?}");
+        }
+        assert!(challenged(Login::Sent, false, 401, challenge, text(GONE)).repair.counts, "the words do: {challenge}");
+        assert!(
+            challenged(Login::Sent, false, 400, challenge, EMPTY).repair.counts,
+            "another status does: {challenge}"
+        );
+    }
+}
+
+#[test]
 fn where_nothing_was_said_nothing_is_to_be_mended() {
     for cause in [Cause::GoneAway, Cause::RefusedStream, Cause::Refused, Cause::Reset] {
         for taken in [false, true] {

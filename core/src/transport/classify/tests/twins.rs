@@ -73,7 +73,7 @@ fn pinged_with(sent: Sent, end: End<'_>) -> Ping {
 
 #[test]
 fn what_a_ping_says_of_its_session() {
-    use Ping::{Alive, Nothing, Refused, Unauthorized};
+    use Ping::{Alive, Lost, Nothing, Refused, Unauthorized};
     let cut = BodyEnd::Stopped { orderly: false, resumable: false };
     for (name, sent, code, body, expected) in [
         ("a result", Session, 200, BodyEnd::Result, Alive),
@@ -83,16 +83,16 @@ fn what_a_ping_says_of_its_session() {
         ("ping is unknown to a gate that knows the session", Session, 404, foreign(-32601, "no"), Alive),
         ("an error with 200", Session, 200, ours(-32603, "boom"), Alive),
         ("an error that is nobody's with 200", Session, 200, foreign(-32603, "boom"), Alive),
-        ("404", Session, 404, EMPTY, Refused),
-        ("410", Session, 410, text("Gone"), Refused),
+        ("404", Session, 404, EMPTY, Lost),
+        ("410", Session, 410, text("Gone"), Lost),
         ("404 with our id and no words", Session, 404, ours(-32000, "gone"), Refused),
         ("400, in words that nobody listed", Session, 400, text("what?"), Refused),
         ("400 with our id, likewise", Session, 400, ours(-32000, "what?"), Refused),
-        ("words with 200", Session, 200, ours(-32000, GONE), Refused),
-        ("words with 500", Session, 500, foreign(-32603, GONE), Refused),
-        ("words with 503", Session, 503, text("unknown session"), Refused),
-        ("words with 401", Session, 401, text(GONE), Refused),
-        ("no id was sent, and the server wants one", NoSession, 400, text("No valid session ID"), Refused),
+        ("words with 200", Session, 200, ours(-32000, GONE), Lost),
+        ("words with 500", Session, 500, foreign(-32603, GONE), Lost),
+        ("words with 503", Session, 503, text("unknown session"), Lost),
+        ("words with 401", Session, 401, text(GONE), Lost),
+        ("no id was sent, and the server wants one", NoSession, 400, text("No valid session ID"), Lost),
         ("the server was upgraded", Session, 400, ours(-32022, "Unsupported protocol version"), Refused),
         ("401", Session, 401, EMPTY, Unauthorized),
         ("401 with our id", Session, 401, ours(-32001, "no"), Unauthorized),
