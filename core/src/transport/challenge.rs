@@ -97,7 +97,7 @@ mod tests {
     #[test_case("Bearer resource_metadata=\"https://upstream.example/.well-known/oauth-protected-resource\""; "of another origin")]
     #[test_case("Bearer resource_metadata=\"https://mcp.example/elsewhere\""; "not where metadata is")]
     #[test_case("Bearer resource_metadata=\"no url\""; "no url")]
-    #[test_case("=,=\"\u{7f}"; "no challenge at all")]
+    #[test_case("=,=\""; "no challenge at all")]
     fn what_is_not_ours(value: &str) {
         assert_eq!(read(value), None);
     }
