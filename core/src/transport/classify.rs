@@ -39,7 +39,7 @@ pub(crate) fn is_nothing_there(status: StatusCode) -> bool {
 /// What is known of one attempt of a call after it ended.
 #[derive(Clone, Copy, Debug)]
 pub struct Evidence<'a> {
-    /// Did the request carry a session id? Without one no answer says anything about a session.
+    /// Did the request carry a session id? Without one a status says nothing about a session; words may.
     pub carried_session: bool,
     /// The era that the attempt was made in.
     pub lifecycle: Lifecycle,

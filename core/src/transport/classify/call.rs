@@ -146,10 +146,11 @@ fn challenged(evidence: &Evidence<'_>, status: StatusCode, headers: &HeaderMap) 
 
 /// A refusal, of the sort that status and words say. If nothing confirms it, an error has answered, and the rest may have run.
 fn refused(evidence: &Evidence<'_>, status: StatusCode, body: BodyEnd<'_>, says_lost: bool) -> Conclusion {
-    let (class, kind, claim) = if says_lost || session_unknown(evidence, status, body) {
-        (Class::SessionRejected, Kind::SessionLost, Proof::SessionRejected)
-    } else if status == StatusCode::UNAUTHORIZED {
+    // Who asks is looked at before the session is, whatever the words.
+    let (class, kind, claim) = if status == StatusCode::UNAUTHORIZED {
         (Class::Unauthorized, Kind::Auth, Proof::Unauthorized)
+    } else if says_lost || session_unknown(evidence, status, body) {
+        (Class::SessionRejected, Kind::SessionLost, Proof::SessionRejected)
     } else if status == StatusCode::TOO_MANY_REQUESTS {
         (Class::RateLimited, Kind::RateLimited, Proof::RateLimited)
     } else {

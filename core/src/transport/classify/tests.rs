@@ -123,7 +123,7 @@ fn assert_is_consistent(conclusion: Conclusion) {
             assert_eq!((says, kind), (Some(Proof::SessionRejected), Some(Kind::SessionLost)), "{conclusion:?}");
         }
         Class::Unauthorized => {
-            assert_eq!((says, kind), (Some(Proof::Unauthorized), Some(Kind::Auth)), "{conclusion:?}")
+            assert_eq!((says, kind), (Some(Proof::Unauthorized), Some(Kind::Auth)), "{conclusion:?}");
         }
         Class::RateLimited => {
             assert_eq!((says, kind), (Some(Proof::RateLimited), Some(Kind::RateLimited)), "{conclusion:?}");

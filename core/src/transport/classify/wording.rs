@@ -28,9 +28,12 @@ const GONE: [&str; 10] = [
 const GONE_AFTER_SESSION: [&str; 4] = ["expired", "unknown", "terminated", "not initialized"];
 
 /// What servers of the handshake era answer to a request that does not belong to a session, or whose version they do not know.
-const HANDSHAKE_MISSING: [&str; 7] = [
+const HANDSHAKE_MISSING: [&str; 10] = [
     "session-id header is required",
     "session id is required",
+    "session id required",
+    "session required",
+    "initialize request",
     "missing session id",
     "no valid session id",
     "server not initialized",

@@ -313,8 +313,8 @@ fn a_server_that_wants_a_session_of_who_has_none_is_asked_for_one() {
             NoSession,
             401,
             "Unauthorized: No valid session ID provided",
-            SessionRejected,
-            Kind::SessionLost,
+            Unauthorized,
+            Kind::Auth,
         ),
     ]);
     let conclusion =
@@ -358,13 +358,13 @@ fn a_rollback_is_told_in_these_words() {
             404,
             r#"{"jsonrpc":"2.0","error":{"code":-32000,"message":"Bad Request: Unsupported protocol version (supported versions: 2025-11-25)"},"id":null}"#,
         ),
-        // In words that are not listed: one call fails, and the era is asked for before the next one.
-        unlisted(
+        rolled_back(
             "pmcp",
             400,
             r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"Session ID required for non-initialization requests"}}"#,
         ),
-        unlisted("django-mcp-server", 400, "Session required for stateful server"),
+        rolled_back("django-mcp-server", 400, "Session required for stateful server"),
+        // Not in words at all: one call fails, and the era is asked for before the next one.
         unlisted("turbomcp", 400, ""),
     ]);
 }

@@ -91,7 +91,7 @@ fn what_a_ping_says_of_its_session() {
         ("words with 200", Session, 200, ours(-32000, GONE), Lost),
         ("words with 500", Session, 500, foreign(-32603, GONE), Lost),
         ("words with 503", Session, 503, text("unknown session"), Lost),
-        ("words with 401", Session, 401, text(GONE), Lost),
+        ("words with 401", Session, 401, text(GONE), Unauthorized),
         ("no id was sent, and the server wants one", NoSession, 400, text("No valid session ID"), Lost),
         ("the server was upgraded", Session, 400, ours(-32022, "Unsupported protocol version"), Refused),
         ("401", Session, 401, EMPTY, Unauthorized),
