@@ -197,7 +197,7 @@ impl TokenCache {
                     Err(TokenError("it gave the refused token again".into()))
                 }
                 Ok(Ok(Ok(value))) => {
-                    secrets.add(&value);
+                    secrets.add_token(&value);
                     token(&value, serial)
                 }
                 Ok(Ok(Err(error))) => Err(TokenError(error.to_string().into())),

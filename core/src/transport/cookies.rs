@@ -51,7 +51,7 @@ impl CookieJar {
             if is_new && !has_room(&mut store) {
                 continue;
             }
-            secrets.add(cookie.value());
+            secrets.add_cookie(cookie.value());
             // Refused is what names another domain.
             let _ = store.insert(cookie.into_owned(), url);
         }

@@ -7,7 +7,7 @@
 //! in base64, and with their characters written as in a URL, in JSON or in HTML. What was cut off within a secret by the server itself is
 //! not found.
 //!
-//! Bounds: of what changes (tokens, headers of a function, cookies, session ids) the latest [`RECENT`] are known. A secret of fewer than
+//! Bounds: of each kind of what changes (tokens, headers of a function, cookies, session ids) the latest [`RECENT`] are known. A secret of fewer than
 //! [`SHORTEST`] bytes is not looked for, and one of fewer than [`ANYWHERE`] only where it stands alone: texts are full of such.
 //!
 //! Results, notifications and requests of the server are data, not texts of ours: they are handed on as they are.
@@ -45,8 +45,9 @@ const ANYWHERE: usize = 8;
 const IN_QUERY: usize = 8;
 /// The shortest part of the URL's path that is taken for a secret, if it has letters and digits.
 const IN_PATH: usize = 20;
-/// So many secrets that change are known, the latest.
-const RECENT: usize = 256;
+/// So many secrets of one kind that change are known, the latest. One kind never makes another forgotten: a server may set a cookie with
+/// every answer.
+const RECENT: usize = 128;
 /// The longest secret that is looked for; nothing has room for a longer one in a header.
 const LONGEST: usize = 16 * 1024;
 /// The longest way to write one byte: `&#x0000002f;`, say.
@@ -81,8 +82,16 @@ struct Known {
 
 struct Recent {
     secret: Arc<str>,
-    /// The server made it up: it may need it back in what it says.
-    of_session: bool,
+    of: Of,
+}
+
+/// What a secret that changes is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Of {
+    Token,
+    Header,
+    Cookie,
+    Session,
 }
 
 impl fmt::Debug for Secrets {
@@ -108,18 +117,23 @@ impl Secrets {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A token, or a cookie's value, that is sent from now on.
-    pub(crate) fn add(&self, secret: &str) {
-        self.remember(secret, false);
+    /// A token that is sent from now on.
+    pub(crate) fn add_token(&self, token: &str) {
+        self.remember(token, Of::Token);
+    }
+
+    /// The value of a cookie that is sent from now on.
+    pub(crate) fn add_cookie(&self, value: &str) {
+        self.remember(value, Of::Cookie);
     }
 
     /// The id of a session, which works like a credential. It is cut out of texts, and not of the data of an error: that may be a link, made
     /// by the server, which is of use only as it is.
     pub(crate) fn add_session(&self, id: &str) {
-        self.remember(id, true);
+        self.remember(id, Of::Session);
     }
 
-    fn remember(&self, secret: &str, of_session: bool) {
+    fn remember(&self, secret: &str, of: Of) {
         if !is_findable(secret) {
             return;
         }
@@ -128,10 +142,12 @@ impl Secrets {
         if is_known.into_iter().any(|one| **one == *secret) {
             return;
         }
-        if known.recent.len() >= RECENT {
-            known.recent.pop_front();
+        if known.recent.iter().filter(|recent| recent.of == of).count() >= RECENT
+            && let Some(oldest) = known.recent.iter().position(|recent| recent.of == of)
+        {
+            known.recent.remove(oldest);
         }
-        known.recent.push_back(Recent { secret: secret.into(), of_session });
+        known.recent.push_back(Recent { secret: secret.into(), of });
         known.finder = None;
     }
 
@@ -139,7 +155,7 @@ impl Secrets {
     pub(crate) fn add_headers(&self, headers: &HeaderMap) {
         for (name, value) in headers {
             for secret in of_header(name, value) {
-                self.add(&secret);
+                self.remember(&secret, Of::Header);
             }
         }
     }
@@ -156,7 +172,7 @@ impl Secrets {
 
     fn finder_without_sessions(&self) -> Option<Finder> {
         let known = self.known();
-        let recent = known.recent.iter().filter(|recent| !recent.of_session).map(|recent| &recent.secret);
+        let recent = known.recent.iter().filter(|recent| recent.of != Of::Session).map(|recent| &recent.secret);
         Finder::new(known.fixed.iter().chain(recent))
     }
 

@@ -16,7 +16,7 @@ fn with_headers(headers: &[(&str, &str)]) -> Secrets {
 
 fn with(secret: &str) -> Secrets {
     let secrets = Secrets::default();
-    secrets.add(secret);
+    secrets.add_token(secret);
     secrets
 }
 
@@ -50,8 +50,8 @@ fn short_secrets_are_cut_where_they_stand_alone(secret: &str, text: &str, shown:
 #[test]
 fn one_secret_within_another_is_cut_with_it() {
     let secrets = with_headers(&[("x-key", "abcd-middle-wxyz")]);
-    secrets.add("middle-w");
-    secrets.add("wxyz-further");
+    secrets.add_token("middle-w");
+    secrets.add_token("wxyz-further");
     assert_eq!(secrets.cut("abcd-middle-wxyz-further!"), "[redacted]!");
     assert_eq!(secrets.cut("middle-w"), "[redacted]");
 }
@@ -139,12 +139,16 @@ fn the_id_of_a_session_stays_in_data_that_may_be_a_link() {
 #[test]
 fn of_what_changes_the_latest_are_known_and_the_options_for_ever() {
     let secrets = with_headers(&[("x-key", "hush-key")]);
+    secrets.add_token("hush-token");
     for number in 0..=RECENT {
-        secrets.add(&format!("hush-{number:08}"));
-        secrets.add(&format!("hush-{number:08}"));
+        secrets.add_cookie(&format!("hush-{number:08}"));
+        secrets.add_cookie(&format!("hush-{number:08}"));
     }
-    assert_eq!(secrets.known().recent.len(), RECENT);
-    assert_eq!(secrets.cut("hush-00000000 hush-00000001 hush-key"), "hush-00000000 [redacted] [redacted]");
+    assert_eq!(secrets.known().recent.len(), RECENT + 1);
+    assert_eq!(
+        secrets.cut("hush-00000000 hush-00000001 hush-key hush-token"),
+        "hush-00000000 [redacted] [redacted] [redacted]"
+    );
     assert!(!format!("{secrets:?}").contains("hush"));
 }
 
@@ -162,7 +166,7 @@ proptest! {
     #[test]
     fn no_text_makes_it_fail(text in "\\PC{0,200}", bytes in proptest::collection::vec(any::<u8>(), 0..400)) {
         let secrets = with("a1b2");
-        secrets.add("%2F&#x41;\\u");
+        secrets.add_token("%2F&#x41;\\u");
         let _ = secrets.cut(&text);
         let _ = secrets.shown(&text, 20);
         let json = serde_json::Value::from(text).to_string();
