@@ -14,6 +14,7 @@ import {
   NotExecutedError,
   OncewireError,
   type Proof,
+  type ProofBasis,
   type RawJson,
   rawJson,
 } from "oncewire";
@@ -74,13 +75,14 @@ try {
   if (error instanceof NotExecutedError) {
     same<typeof error.execution, "not_executed">(true);
     same<typeof error.proof, Proof>(true);
+    same<typeof error.proofBasis, ProofBasis>(true);
   } else if (error instanceof MayHaveExecutedError) {
     same<typeof error.execution, "may_have_executed">(true);
     same<typeof error.attempts, readonly Attempt[]>(true);
     // @ts-expect-error there is no proof of what is not certain
     error.proof;
   } else if (error instanceof AnsweredError) {
-    same<typeof error.kind, "rpc">(true);
+    same<typeof error.kind, "rpc" | "protocol">(true);
     same<typeof error.code, number>(true);
     // @ts-expect-error the phase is of calls that were not answered
     error.phase;

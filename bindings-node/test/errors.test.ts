@@ -56,6 +56,8 @@ describe("errors", () => {
     assert.ok(error instanceof NotExecutedError);
     assert.equal(error.kind, "connect");
     assert.equal(error.proof, "never_sent");
+    assert.equal(error.proofBasis, "certain");
+    assert.equal(error.toJSON()["proof_basis"], "certain");
     assert.equal(error.execution, "not_executed");
   });
 

@@ -70,6 +70,7 @@ describe("parity with the core", () => {
   for (const [name, file, ours] of [
     ["Execution", "outcome.rs", "words.ts"],
     ["Proof", "outcome.rs", "words.ts"],
+    ["ProofBasis", "outcome.rs", "words.ts"],
     ["Kind", "outcome.rs", "words.ts"],
     ["Phase", "outcome.rs", "words.ts"],
     ["EventName", "event.rs", "events.ts"],

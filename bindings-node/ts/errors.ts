@@ -9,7 +9,7 @@
  */
 
 import { camelCase } from "./camel-case.js";
-import type { Attempt, Execution, Kind, Phase, Proof } from "./words.js";
+import type { Attempt, Execution, Kind, Phase, Proof, ProofBasis } from "./words.js";
 
 /** An error as the core writes it, the same in all languages: names in snake_case. */
 export interface ErrorJson {
@@ -91,13 +91,16 @@ export abstract class FailureError extends OncewireError {
 /** Proven: the server did not run the call. Calling again is safe. */
 export class NotExecutedError extends FailureError {
   declare readonly execution: "not_executed";
-  /** Why that is certain. */
+  /** Why. */
   readonly proof: Proof;
+  /** What that rests on. */
+  readonly proofBasis: ProofBasis;
 
   /** From what `toJSON()` gave; `causes` are the texts of what is underneath. */
   constructor(json: ErrorJson, causes?: readonly string[]) {
     super(json, causes);
     this.proof = json["proof"] as Proof;
+    this.proofBasis = json["proof_basis"] as ProofBasis;
   }
 }
 

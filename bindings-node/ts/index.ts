@@ -34,4 +34,4 @@ export type {
 } from "./options.js";
 export { RawJson, rawJson } from "./raw-json.js";
 export type * from "./types.js";
-export type { Attempt, Execution, Kind, Phase, Proof, State } from "./words.js";
+export type { Attempt, Execution, Kind, Phase, Proof, ProofBasis, State } from "./words.js";

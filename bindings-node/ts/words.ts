@@ -3,8 +3,14 @@
 /** Whether the server carried a call out: proven not, perhaps, or it answered. */
 export type Execution = "not_executed" | "may_have_executed" | "answered";
 
-/** Why `not_executed` is certain. */
+/** Why the call is known not to have run. */
 export type Proof = "never_sent" | "session_rejected" | "unauthorized" | "refused_stream" | "rejected" | "rate_limited";
+
+/**
+ * What a proof rests on: it cannot be otherwise (`certain`); a harmless request of the same session and identity was refused in the same
+ * words (`confirmed`); a challenge that only the client's own login can have caused (`protocol`).
+ */
+export type ProofBasis = "certain" | "confirmed" | "protocol";
 
 /** What went wrong. */
 export type Kind =
@@ -44,6 +50,8 @@ export interface Attempt {
   readonly execution: Execution;
   /** Why this attempt was not executed. */
   readonly proof: Proof | null;
+  /** What that rests on; there exactly if `proof` is. */
+  readonly proofBasis: ProofBasis | null;
   /** Where it failed. */
   readonly phase: Phase;
   /** The status of the answer, if its head arrived. */

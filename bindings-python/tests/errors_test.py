@@ -85,6 +85,7 @@ async def a_failed_connection_is_also_a_connection_error() -> None:
     error = raised.value
     assert isinstance(error, oncewire.NotExecutedError)
     assert (error.kind, error.proof, error.method) == ("connect", "never_sent", "initialize")
+    assert (error.proof_basis, error.to_dict()["proof_basis"]) == ("certain", "certain")
 
 
 async def an_error_pickles_copies_and_is_json(scenario: Scenarios) -> None:

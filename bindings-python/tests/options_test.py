@@ -54,6 +54,7 @@ def every_method_of_the_core_is_here() -> None:
     [
         ("Execution", "outcome.rs"),
         ("Proof", "outcome.rs"),
+        ("ProofBasis", "outcome.rs"),
         ("Kind", "outcome.rs"),
         ("Phase", "outcome.rs"),
         ("EventName", "event.rs"),

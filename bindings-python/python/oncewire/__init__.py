@@ -53,7 +53,19 @@ from ._results import (
     ToolAnnotations,
 )
 from ._sync import SyncClient, connect_sync
-from ._words import Era, EventName, Execution, Kind, Phase, Proof, Recovery, Resend, State, TrustAnnotations
+from ._words import (
+    Era,
+    EventName,
+    Execution,
+    Kind,
+    Phase,
+    Proof,
+    ProofBasis,
+    Recovery,
+    Resend,
+    State,
+    TrustAnnotations,
+)
 from .errors import AnsweredError, Attempt, MayHaveExecutedError, NotExecutedError, OncewireError
 
 __all__ = [
@@ -85,6 +97,7 @@ __all__ = [
     "Prompt",
     "PromptArgument",
     "Proof",
+    "ProofBasis",
     "ReadResourceResult",
     "Recovery",
     "RequestHandler",

@@ -8,7 +8,11 @@ Execution = Literal["not_executed", "may_have_executed", "answered"]
 """Did the server carry it out?"""
 
 Proof = Literal["never_sent", "session_rejected", "unauthorized", "refused_stream", "rejected", "rate_limited"]
-"""Why `not_executed` is certain."""
+"""Why the call is known not to have run."""
+
+ProofBasis = Literal["certain", "confirmed", "protocol"]
+"""What a proof rests on: it cannot be otherwise; a harmless request of the same session and identity was refused in the same words; or a
+challenge that only the client's own login can have caused."""
 
 Kind = Literal[
     "connect",

@@ -10,7 +10,7 @@ from typing import Any
 
 from ._events import _time
 from ._json import read
-from ._words import Execution, Kind, Phase, Proof
+from ._words import Execution, Kind, Phase, Proof, ProofBasis
 
 __all__ = [
     "AnsweredError",
@@ -39,6 +39,8 @@ class Attempt:
     """The verdict on this attempt alone."""
     proof: Proof | None
     """Why this attempt is `not_executed`."""
+    proof_basis: ProofBasis | None
+    """What that rests on; there exactly if `proof` is."""
     phase: Phase
     """Where it failed."""
     http_status: int | None
@@ -60,6 +62,7 @@ class Attempt:
             kind=fields["kind"],
             execution=fields["execution"],
             proof=fields["proof"],
+            proof_basis=fields.get("proof_basis"),
             phase=fields["phase"],
             http_status=fields["http_status"],
             started=_time(fields["started_ms"]),
@@ -112,7 +115,9 @@ class OncewireError(Exception):
 
 class _Failure(OncewireError):
     proof: Proof | None
-    """Why it is certain that the call did not run; only with `not_executed`."""
+    """Why the call is known not to have run; only with `not_executed`."""
+    proof_basis: ProofBasis | None
+    """What that rests on; there exactly if `proof` is."""
     phase: Phase
     """Where the call was when it failed."""
     retry_after: timedelta | None
@@ -127,6 +132,7 @@ class _Failure(OncewireError):
     def __init__(self, text: str, fields: dict[str, Any]) -> None:
         super().__init__(text, fields)
         self.proof = fields.get("proof")
+        self.proof_basis = fields.get("proof_basis")
         self.phase = fields["phase"]
         seconds = fields.get("retry_after_seconds")
         self.retry_after = None if seconds is None else timedelta(seconds=seconds)
@@ -136,7 +142,7 @@ class _Failure(OncewireError):
 
 
 class NotExecutedError(_Failure):
-    """Proven: the server did not run the call; `proof` says why that is certain. Calling again is safe."""
+    """Proven: the server did not run the call; `proof` says why, `proof_basis` what that rests on. Calling again is safe."""
 
 
 class MayHaveExecutedError(_Failure):

@@ -31,8 +31,11 @@ public enum OncewireError: Error, Sendable, Hashable {
         }
     }
 
-    /// Why it is certain that the call did not run.
+    /// Why the call is known not to have run.
     public var proof: Proof? { failure?.proof }
+
+    /// What that rests on.
+    public var proofBasis: ProofBasis? { failure?.proofBasis }
 
     /// Every attempt of the call, in order.
     public var attempts: [Attempt] { json["attempts"]?.arrayValue?.map(Attempt.init(json:)) ?? [] }
@@ -89,8 +92,10 @@ public struct Failure: JSONBacked {
     public var kind: Kind { Kind(rawValue: json["kind"]?.stringValue ?? "") }
     /// Whether the server ran it.
     public var execution: Execution { json["execution"]?.stringValue.flatMap(Execution.init(rawValue:)) ?? .mayHaveExecuted }
-    /// Why it is certain that it did not run; only with `notExecuted`.
+    /// Why it is known not to have run; only with `notExecuted`.
     public var proof: Proof? { json["proof"]?.stringValue.map(Proof.init(rawValue:)) }
+    /// What that rests on; there exactly if `proof` is.
+    public var proofBasis: ProofBasis? { json["proof_basis"]?.stringValue.map(ProofBasis.init(rawValue:)) }
     /// The method of the call, for example `tools/call`.
     public var method: String { json["method"]?.stringValue ?? "" }
     /// The tool, prompt or URI that was called.
@@ -156,6 +161,8 @@ public struct Attempt: JSONBacked {
     public var execution: Execution { json["execution"]?.stringValue.flatMap(Execution.init(rawValue:)) ?? .mayHaveExecuted }
     /// Why this attempt was not executed.
     public var proof: Proof? { json["proof"]?.stringValue.map(Proof.init(rawValue:)) }
+    /// What that rests on; there exactly if `proof` is.
+    public var proofBasis: ProofBasis? { json["proof_basis"]?.stringValue.map(ProofBasis.init(rawValue:)) }
     /// Where it failed.
     public var phase: Phase { Phase(rawValue: json["phase"]?.stringValue ?? "") }
     /// The status of the answer, if its head arrived.

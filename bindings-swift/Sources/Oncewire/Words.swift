@@ -44,7 +44,7 @@ public struct Kind: Word {
     public static let rpc = Kind(rawValue: "rpc")
 }
 
-/// Why it is certain that a call was not executed.
+/// Why a call is known not to have run.
 public struct Proof: Word {
     public let rawValue: String
     public init(rawValue: String) { self.rawValue = rawValue }
@@ -55,6 +55,19 @@ public struct Proof: Word {
     public static let refusedStream = Proof(rawValue: "refused_stream")
     public static let rejected = Proof(rawValue: "rejected")
     public static let rateLimited = Proof(rawValue: "rate_limited")
+}
+
+/// What a proof rests on.
+public struct ProofBasis: Word {
+    public let rawValue: String
+    public init(rawValue: String) { self.rawValue = rawValue }
+
+    /// It cannot be otherwise.
+    public static let certain = ProofBasis(rawValue: "certain")
+    /// A harmless request of the same session and identity was refused in the same words.
+    public static let confirmed = ProofBasis(rawValue: "confirmed")
+    /// A challenge that only the client's own login can have caused.
+    public static let `protocol` = ProofBasis(rawValue: "protocol")
 }
 
 /// Where a call was when it failed.

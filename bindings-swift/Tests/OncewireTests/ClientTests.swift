@@ -150,6 +150,7 @@ import Testing
             } catch OncewireError.notExecuted(let failure) {
                 #expect(failure.kind == .closed)
                 #expect(failure.proof == .neverSent)
+                #expect(failure.proofBasis == .certain)
             }
         }
     }
