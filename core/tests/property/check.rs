@@ -10,16 +10,18 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use crate::run::{Course, End};
-use crate::script::{CallPlan, Callee, Fault, Resend, Script, Trust};
+use crate::script::{CallPlan, Callee, Fault, Planned, Resend, Script, Trust};
 use crate::server::mark;
 
 /// The default `close_timeout`, and a timer's rounding.
 const CLOSE: Duration = Duration::from_millis(5_010);
 /// A timer's rounding.
-const TICK: Duration = Duration::from_millis(2);
+pub(crate) const TICK: Duration = Duration::from_millis(2);
 
 /// How long a look-up of hints may take.
 const LOOK_UP: Duration = Duration::from_secs(2);
+/// How long the twin of a refusal may take.
+const TWIN: Duration = Duration::from_secs(2);
 /// Two resends after ambiguous losses, three losses of the session, one new token, one refused stream, three waits after 429, and the first.
 const ATTEMPTS: usize = 11;
 /// In the modern era, one more where the terms were refused, and one for the leg after a question.
@@ -77,6 +79,7 @@ pub(crate) fn check(script: &Script, course: &Course) -> Result<Precision, Vec<S
     judge.sessions();
     judge.notifications();
     judge.modern();
+    judge.twins();
     if judge.wrong.is_empty() { Ok(judge.precision) } else { Err(judge.wrong) }
 }
 
@@ -119,15 +122,16 @@ impl<'a> Judge<'a> {
             Callee::Nudge => trust == Trust::Hinted,
             Callee::Poke | Callee::Raw => false,
         };
-        // Terms that are refused by a tool that has run cost one run more.
-        let refused = self
-            .script
-            .faults
-            .iter()
-            .any(|planned| matches!(planned.fault, Fault::TermsRefused { executes: true, .. }));
+        // What is refused after it ran costs a call with leave one run more each time, within the bounds on refusals.
+        let refused = |planned: &&Planned| match &planned.fault {
+            Fault::TermsRefused { executes, .. } => *executes,
+            Fault::Refuses(refuses) => refuses.executes,
+            _ => false,
+        };
+        let refused = self.script.faults.iter().filter(refused).count();
         let most = match plan.resend {
-            Resend::Always => 3 + usize::from(refused),
-            Resend::Default if by_hint => 3 + usize::from(refused),
+            Resend::Always => 3 + refused,
+            Resend::Default if by_hint => 3 + refused,
             Resend::Default | Resend::Never => 1,
         };
         let executions = self.executions_of(number);
@@ -223,7 +227,8 @@ impl<'a> Judge<'a> {
             let Some((at, over)) = entry.over else { continue };
             let answered = self.course.known.answered.contains(&index);
             // An idle time-out lets go of an attempt, and the call may go on.
-            let hung = self.course.known.hung.contains(&index) || idle;
+            let may_be_left = self.course.known.may_be_left.contains(&index);
+            let hung = self.course.known.hung.contains(&index) || may_be_left || idle;
             match over {
                 Over::Dropped { drained: false } if !(hung || interrupted && at + TICK >= ended) => {
                     wrong.push(format!("the client let go of a request of call {number}"));
@@ -279,9 +284,22 @@ impl<'a> Judge<'a> {
             && let Some((at, _)) = taken.last().and_then(|(_, entry)| entry.over)
         {
             let asks_for_hints = plan.what == Callee::Poke && plan.resend == Resend::Default;
-            let bound = if asks_for_hints { LOOK_UP + TICK } else { TICK };
+            let has_twin = taken.iter().any(|(index, _)| self.course.known.refused.contains(index));
+            let mut bound = if asks_for_hints { LOOK_UP + TICK } else { TICK };
+            if has_twin {
+                bound += TWIN;
+            }
             if ended > at + bound && !(asks_for_hints && replaced(at)) {
                 wrong.push(format!("call {number} failed, and its caller heard of it {:?} later", ended - at));
+            }
+        }
+        // Who says never has nothing repeated that was sent.
+        let is_tool = matches!(plan.what, Callee::Poke | Callee::Peek | Callee::Nudge | Callee::Raw);
+        if is_tool && plan.resend == Resend::Never {
+            let is_leg = |entry: &Entry| entry.message.pointer("/params/requestState").is_some();
+            let legs = taken.iter().filter(|(_, entry)| is_leg(entry)).count();
+            if legs > 1 || taken.len() - legs > 1 {
+                wrong.push(format!("call {number} is never to be repeated, and was sent {} times", taken.len()));
             }
         }
         self.wrong.extend(wrong);

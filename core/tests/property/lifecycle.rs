@@ -8,10 +8,12 @@ use oncewire::{Error, EventName, Kind};
 use serde_json::Value;
 use tokio::time::Instant;
 
-use crate::check::{Judge, is_modern};
+use crate::check::{Judge, TICK, is_modern};
 use crate::run::End;
-use crate::script::{CallPlan, Era, What};
-use crate::server::mark;
+use crate::script::{CallPlan, Era, Recovery, Refusal, What};
+
+/// How long a twin or a verification may wait for its answer.
+const PING: Duration = Duration::from_secs(5);
 
 impl Judge<'_> {
     /// Events tell the story in order: ready only after a handshake, generations one by one, a loss once, `closed` last.
@@ -102,31 +104,45 @@ impl Judge<'_> {
         for entry in self.of("DELETE") {
             *deletes.entry(entry.session().unwrap_or_default()).or_default() += 1;
         }
-        // What a look-up of hints is told is not followed up.
-        let told = |strict: bool| -> HashSet<&str> {
-            let heard = |index: &usize| {
-                let entry = &self.course.entries[*index];
-                let is_call =
-                    entry.method() == "ping" || mark(entry.message.get("params").unwrap_or(&Value::Null)).is_some();
-                let read = matches!(entry.over, Some((_, Over::Ended | Over::Dropped { drained: true })));
-                !strict || (is_call && read)
+        // What the server says of a session to a call and to a ping alike is a declaration. What one call alone is told is none.
+        let known = &self.course.known;
+        let told = |session: &str| known.told_gone.values().filter(|of| *of == session).count();
+        let words_say_so = !matches!(self.script.server.refusal, Refusal::Unlisted | Refusal::UnavailableWording);
+        let over = |index: &usize| self.course.entries[*index].over;
+        let declared = |session: &str| {
+            let read = |index: &&usize| {
+                let entry = &self.course.entries[**index];
+                entry.session() == Some(session) && matches!(entry.over, Some((_, Over::Ended)))
             };
-            let told = self.course.known.told_gone.iter().filter(|(index, _)| heard(index));
-            told.map(|(_, session)| session.as_str()).collect()
+            let is_ping = |index: &usize| self.course.entries[*index].method() == "ping";
+            let first_call = known.disowned.iter().filter(read).filter(|index| !is_ping(index)).min();
+            let pings = known.disowned.iter().filter(read).filter(|index| is_ping(index));
+            let first = pings
+                .filter(|index| first_call.is_some_and(|call| call < *index))
+                .filter_map(over)
+                .map(|(at, _)| at)
+                .min();
+            // One that shows life afterwards is none that was lost.
+            let lives = |since: Instant| {
+                let of_it = self.course.entries.iter().filter(|entry| entry.session() == Some(session));
+                let mut well = of_it.filter(|entry| entry.status.is_some_and(|status| status.is_success()));
+                well.any(|entry| entry.method() != "DELETE" && entry.over.is_some_and(|(at, _)| at >= since))
+            };
+            let auto = self.script.client.recovery == Recovery::Auto;
+            words_say_so && auto && first.is_some_and(|since| !lives(since))
         };
-        let (surely_told, maybe_told) = (told(true), told(false));
         let given = self.given();
         for session in &self.course.sessions {
             let id = session.id.as_str();
             let count = deletes.remove(id).unwrap_or_default();
-            let right = match (given.contains(id), surely_told.contains(id), maybe_told.contains(id)) {
-                (false, ..) | (_, true, _) => count == 0,
-                (true, false, true) => count <= 1,
-                (true, false, false) => count == 1,
+            let times = told(id);
+            let right = match (given.contains(id), times, declared(id)) {
+                (false, ..) | (true, _, true) => count == 0,
+                (true, 0, false) => count == 1,
+                (true, ..) => count <= 1,
             };
             if !right {
-                let told = if surely_told.contains(id) { ", declared gone" } else { "" };
-                self.wrong.push(format!("{id}{told} got {count} DELETE"));
+                self.wrong.push(format!("{id}, told {times} times that it is gone, got {count} DELETE"));
             }
         }
         if !deletes.is_empty() {
@@ -188,12 +204,34 @@ impl Judge<'_> {
                     continue;
                 }
                 let open = matches!(entry.over, Some((at, Over::Dropped { .. })) if at == ended) && entry.taken;
-                let gone = entry.session().is_some_and(|session| told.contains(session));
+                let gone = told.contains(entry.session().unwrap_or_default());
                 let id = entry.id().unwrap_or_default();
                 if open && !gone && !cancelled.contains_key(&id) {
                     wrong.push(format!("nobody told the server that call {number} was cancelled"));
                 }
             }
+        }
+        self.wrong.extend(wrong);
+    }
+
+    /// A twin is sent for a refusal, and one for each at most; a verification for a doubt. Neither outlives its bound, and a modern server
+    /// never sees a `ping`.
+    pub(crate) fn twins(&mut self) {
+        let mut wrong = Vec::new();
+        let pings: Vec<_> = self.course.entries.iter().filter(|entry| entry.method() == "ping").collect();
+        if pings.iter().any(|ping| is_modern(ping)) {
+            wrong.push("a ping in the modern era".to_owned());
+        }
+        let bound = PING + TICK;
+        let (began, ended) =
+            (|ping: &Entry| ping.at, |ping: &Entry| ping.over.map_or(self.course.closed_at, |(at, _)| at));
+        if let Some(ping) = pings.iter().find(|ping| ended(ping) > began(ping) + bound) {
+            wrong.push(format!("a ping took {:?}", ended(ping) - began(ping)));
+        }
+        let doubts = self.course.events.iter().filter(|(event, _)| *event == EventName::SessionSuspect).count();
+        let most = self.course.known.refused.len() + doubts;
+        if pings.len() > most {
+            wrong.push(format!("{} pings for {most} refusals and doubts", pings.len()));
         }
         self.wrong.extend(wrong);
     }

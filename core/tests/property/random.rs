@@ -2,13 +2,19 @@
 
 use fastrand::Rng;
 
+use crate::refusal::{Demand, Gate, Id, Refuses, Told, Words};
 use crate::script::{
-    Body, CallPlan, Callee, Client, Dial, Era, Fault, Happening, Listening, Nature, Planned, Recovery, Refusal, Resend,
+    CallPlan, Callee, Client, Dial, Era, Fault, Happening, Listening, Nature, Planned, Recovery, Refusal, Resend,
     Script, Target, Trust, What,
 };
 
-/// The statuses by which HTTP says that a request was not processed: a server that had run it does not send them.
-pub(crate) const REFUSALS: [u16; 14] = [400, 402, 403, 405, 406, 407, 411, 413, 414, 415, 417, 421, 426, 431];
+/// Those by which servers and what stands before them say no, those that prove nothing by anybody's reckoning, and successes that are none.
+const STATUSES: [u16; 33] = [
+    400, 401, 402, 403, 404, 405, 406, 407, 408, 409, 410, 411, 413, 414, 415, 417, 418, 421, 422, 425, 426, 429, 431,
+    500, 501, 502, 503, 504, 520, 200, 202, 204, 300,
+];
+/// The ones that mean something to the client, and so are tried more often.
+const MEANT: [u16; 8] = [400, 401, 403, 404, 410, 422, 429, 503];
 
 fn pick<T: Copy>(random: &mut Rng, choices: &[T]) -> T {
     choices[random.usize(..choices.len())]
@@ -71,7 +77,17 @@ impl Script {
             listener: pick(random, &[Listening::NotOffered, Listening::Held, Listening::Shuts]),
             refusal: pick(
                 random,
-                &[Refusal::NotFoundText, Refusal::NotFoundError, Refusal::Gone, Refusal::BadRequestWording],
+                &[
+                    Refusal::NotFoundText,
+                    Refusal::NotFoundError,
+                    Refusal::NotFoundMadeUp,
+                    Refusal::NotFoundEmpty,
+                    Refusal::Gone,
+                    Refusal::BadRequestWording,
+                    Refusal::BadRequestOurId,
+                    Refusal::UnavailableWording,
+                    Refusal::Unlisted,
+                ],
             ),
             modern: eras.modern,
             asks: (eras.modern || eras.changes) && chance(random, 30),
@@ -80,7 +96,16 @@ impl Script {
         let calls = (0..random.usize(1..=8)).map(|_| CallPlan::random(random, spread)).collect();
         let faults = (0..random.usize(0..=8)).map(|_| Planned::random(random, eras)).collect();
         let mut happenings = Vec::new();
-        for (what, percent) in [(What::Restart, 30), (What::Restart, 10), (What::Recover, 10), (What::Close, 12)] {
+        let gate = Gate::random(random);
+        let revoke = What::Revoke { challenge: random.bool() };
+        for (what, percent) in [
+            (What::Restart, 30),
+            (What::Restart, 10),
+            (What::Recover, 10),
+            (What::Close, 12),
+            (What::Shut(gate), 10),
+            (revoke, if client.token { 40 } else { 2 }),
+        ] {
             if chance(random, percent) {
                 happenings.push(Happening { at_ms: random.u64(..=spread + 200), what });
             }
@@ -117,7 +142,8 @@ impl Planned {
             0..4 => Target::Initialize,
             4..8 => Target::Discover,
             8..13 => Target::Initialized,
-            13..80 => Target::Call,
+            13..68 => Target::Call,
+            68..80 => Target::Ping,
             80..84 => Target::Notification,
             84..87 => Target::Get,
             87..89 => Target::Listen,
@@ -149,17 +175,16 @@ impl Fault {
         let executes = chance(random, 60);
         let after_ms = if chance(random, 50) { 0 } else { random.u64(..2_000) };
         let dial = pick(random, &[Dial::Refused, Dial::Unreachable, Dial::Reset, Dial::Timeout, Dial::Dns, Dial::Tls]);
-        let body = pick(random, &[Body::Empty, Body::Html, Body::GatewayJson]);
         if target == Target::Resume {
             return match random.u32(..6) {
                 0 | 1 => Self::EmptyResume { new_id: executes },
-                2 => Self::Status { status: pick(random, &[404, 405, 400, 500, 503]), executes: false, body },
+                2 => Self::Refuses(Refuses { executes: false, ..Refuses::random(random) }),
                 3 => Self::NeverSent { after_ms, dial },
                 4 => Self::Lost { executes: false, after_ms, reset: executes },
                 _ => Self::Hang { executes: false, head: executes },
             };
         }
-        match random.u32(..29) {
+        match random.u32(..34) {
             0..3 => Self::Slow {
                 connect_ms: if executes { 0 } else { random.u64(..500) },
                 head_ms: after_ms,
@@ -167,26 +192,82 @@ impl Fault {
                 ping: chance(random, 30),
             },
             3..6 => Self::NeverSent { after_ms, dial },
-            6 => Self::RefusedStream { taken: executes },
-            7..9 => Self::Lost { executes, after_ms, reset: chance(random, 50) },
-            9 | 10 => {
-                let status = pick(random, &[500, 502, 503, 504, 408, 409, 410, 422, 425, 200, 202, 204, 404]);
-                // Only one that does not run it may say that it knows nothing of what was asked.
-                Self::Status { status, executes: executes && status != 404 && status != 410, body }
+            6 => {
+                let taken = chance(random, 70);
+                Self::RefusedStream { taken, executes: taken && executes }
             }
-            11 => Self::Status { status: pick(random, &REFUSALS), executes: false, body },
-            12 => Self::Unauthorized { challenge: chance(random, 70) },
-            13 => Self::RateLimited { seconds: chance(random, 60).then(|| random.u64(..90)) },
-            14 => Self::ToolError { status: pick(random, &[200, 400, 429, 500, 503]) },
-            15 => Self::SaysGone { executes },
-            16..18 => Self::Cut { executes, event_id: chance(random, 60), orderly: chance(random, 50), after_ms },
-            18 => Self::Half { executes },
-            19 => Self::Hang { executes, head: chance(random, 50) },
-            20 => Self::Redirect { status: pick(random, &[301, 302, 303, 307, 308]), same_origin: chance(random, 70) },
-            21 => Self::Stray { executes, answers: chance(random, 50) },
-            22 => Self::Lingers,
-            23 => Self::TermsRefused { executes, mismatch: chance(random, 50) },
+            7..9 => Self::Lost { executes, after_ms, reset: chance(random, 50) },
+            9..20 => Self::Refuses(Refuses { executes, ..Refuses::random(random) }),
+            20 | 21 => Self::Cut { executes, event_id: chance(random, 60), orderly: chance(random, 50), after_ms },
+            22 => Self::Half { executes },
+            23 => Self::Hang { executes, head: chance(random, 50) },
+            24 => {
+                let status = pick(random, &[301, 302, 303, 307, 308]);
+                Self::Redirect { status, same_origin: chance(random, 70), executes }
+            }
+            25 => Self::Stray { executes, answers: chance(random, 50) },
+            26 => Self::Lingers,
+            28 => Self::GoneAway { taken: chance(random, 70) },
+            27 => Self::TermsRefused { executes, mismatch: chance(random, 50) },
             _ => Self::Restart,
         }
+    }
+}
+
+impl Words {
+    fn random(random: &mut Rng) -> Self {
+        let id = pick(random, &[Id::Ours, Id::Null, Id::Missing, Id::MadeUp]);
+        pick(
+            random,
+            &[
+                Self::Empty,
+                Self::Text,
+                Self::Html,
+                Self::GatewayJson,
+                Self::LostText,
+                Self::SoundsLost,
+                Self::Error(id),
+                Self::Error(id),
+                Self::LostError(id),
+                Self::LostError(id),
+                Self::SoundsLostError(id),
+                Self::NoMethod(id),
+            ],
+        )
+    }
+}
+
+impl Refuses {
+    fn random(random: &mut Rng) -> Self {
+        let status = if random.bool() { pick(random, &MEANT) } else { pick(random, &STATUSES) };
+        let demand = match (status, random.u32(..10)) {
+            (401 | 403, 0..4) => Demand::Challenge,
+            (401 | 403, 4) => Demand::Scope,
+            (401 | 403, 5) => Demand::Nonce,
+            (401 | 403, 6) => Demand::ScopeOfAnother,
+            (429 | 503, 0..6) => Demand::RetryAfter { seconds: random.u64(..90) },
+            _ => Demand::Nothing,
+        };
+        let told = match random.u32(..20) {
+            0 => Told::Stream,
+            1 => Told::Cut,
+            2 => Told::Coded,
+            3 => Told::TooLarge,
+            4 => Told::Slow { after_ms: pick(random, &[100, 1_000, 4_900, 5_100, 20_000]) },
+            _ => Told::Whole,
+        };
+        Self { executes: false, status, demand, words: Words::random(random), told }
+    }
+}
+
+impl Gate {
+    fn random(random: &mut Rng) -> Self {
+        let words = match Words::random(random) {
+            // A tool may say as little.
+            Words::Empty => Words::Html,
+            words => words,
+        };
+        let for_ms = pick(random, &[100, 1_000, 10_000, 100_000]);
+        Self { for_ms, status: pick(random, &[403, 404, 429, 503, 502, 421, 400]), words }
     }
 }

@@ -3,6 +3,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::refusal::{Gate, Refuses};
+
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Script {
     /// Of the client's own randomness.
@@ -77,8 +79,24 @@ pub(crate) enum Listening {
 pub(crate) enum Refusal {
     NotFoundText,
     NotFoundError,
+    /// 404 with the id `"server-error"`.
+    NotFoundMadeUp,
+    NotFoundEmpty,
     Gone,
     BadRequestWording,
+    /// As `BadRequestWording`, with the id of the request.
+    BadRequestOurId,
+    /// 503 in the words of a lost session.
+    UnavailableWording,
+    /// 422, in words that are on no list.
+    Unlisted,
+}
+
+impl Refusal {
+    /// Is it this status and not a word?
+    pub(crate) fn is_empty_with(self, status: u16) -> bool {
+        matches!((self, status), (Self::NotFoundEmpty, 404) | (Self::Gone, 410))
+    }
 }
 
 /// The fault that the nth request of this kind meets.
@@ -95,8 +113,10 @@ pub(crate) enum Target {
     Discover,
     Initialize,
     Initialized,
-    /// Every other request with an id: calls, look-ups of hints, pings.
+    /// Every other request with an id: calls and look-ups of hints.
     Call,
+    /// `ping`: a twin, or a verification.
+    Ping,
     /// `subscriptions/listen`.
     Listen,
     /// Other notifications, and replies to the server.
@@ -120,7 +140,14 @@ pub(crate) enum Fault {
         after_ms: u64,
         dial: Dial,
     },
+    /// RST_STREAM(REFUSED_STREAM): a proxy says it of a request that it never passed on, and of one that its server ran.
     RefusedStream {
+        taken: bool,
+        #[serde(default)]
+        executes: bool,
+    },
+    /// A GOAWAY below the stream of the request.
+    GoneAway {
         taken: bool,
     },
     /// No head.
@@ -129,26 +156,8 @@ pub(crate) enum Fault {
         after_ms: u64,
         reset: bool,
     },
-    /// A status without an answer.
-    Status {
-        status: u16,
-        executes: bool,
-        body: Body,
-    },
-    Unauthorized {
-        challenge: bool,
-    },
-    RateLimited {
-        seconds: Option<u64>,
-    },
-    /// A JSON-RPC error with our id.
-    ToolError {
-        status: u16,
-    },
-    /// A JSON-RPC error with our id that says that the session is gone.
-    SaysGone {
-        executes: bool,
-    },
+    /// It says no.
+    Refuses(Refuses),
     /// The stream ends early.
     Cut {
         executes: bool,
@@ -177,6 +186,8 @@ pub(crate) enum Fault {
     Redirect {
         status: u16,
         same_origin: bool,
+        #[serde(default)]
+        executes: bool,
     },
     /// A result with the id of no request, then the end; or, before the answer, results and errors that are another's.
     Stray {
@@ -201,23 +212,21 @@ pub(crate) enum Dial {
     Tls,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Body {
-    Empty,
-    Html,
-    /// `{"error":"…"}`, which is no JSON-RPC.
-    GatewayJson,
-}
-
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Happening {
     pub(crate) at_ms: u64,
     pub(crate) what: What,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) enum What {
     Restart,
+    /// Everything is refused for a while.
+    Shut(Gate),
+    /// The token that the client has is refused from now on, whatever it is sent with.
+    Revoke {
+        challenge: bool,
+    },
     /// An upgrade, or a rollback.
     ChangeEra,
     Recover,
@@ -261,5 +270,11 @@ impl Script {
     pub(crate) fn changes_era(&self) -> bool {
         self.happenings.iter().any(|happening| happening.what == What::ChangeEra)
             || self.faults.iter().any(|planned| planned.fault == Fault::ChangeEra)
+    }
+
+    /// May the first call after the faults fail? Where a server that is in good health refuses a session or an era in words that do not say
+    /// so, a call is what tells.
+    pub(crate) fn may_cost_a_call(&self) -> bool {
+        self.changes_era() || matches!(self.server.refusal, Refusal::Unlisted | Refusal::UnavailableWording)
     }
 }

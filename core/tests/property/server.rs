@@ -9,9 +9,10 @@ use oncewire::Lifecycle;
 use oncewire::transport::exchange::Cause;
 use oncewire::transport::scripted::{Arrival, Reply, Scripted, Server};
 use serde_json::{Value, json};
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
-use crate::script::{Body, Dial, Fault, Listening, Nature, Planned, Refusal, Target};
+use crate::refusal::Gate;
+use crate::script::{Dial, Fault, Listening, Nature, Planned, Refusal, Target};
 
 /// What the server knows of the requests, besides the ledgers of the exchange and of the healthy server.
 #[derive(Debug, Default)]
@@ -23,8 +24,14 @@ pub(crate) struct Known {
     pub(crate) answered: HashSet<usize>,
     /// Arrivals that were led elsewhere: the arrival there is the same attempt.
     pub(crate) led_on: HashSet<usize>,
-    /// Arrivals that were told that their session is gone, and the session.
+    /// Arrivals that were told that their session is gone, and the session, empty if they carried none. Whatever a ping is refused with may be taken for that.
     pub(crate) told_gone: HashMap<usize, String>,
+    /// Those of them whose session the server does not know.
+    pub(crate) disowned: HashSet<usize>,
+    /// Arrivals that were refused in whatever way.
+    pub(crate) refused: HashSet<usize>,
+    /// Arrivals whose answer the client need not read to its end.
+    pub(crate) may_be_left: HashSet<usize>,
     /// Arrivals of `initialize` that were answered with a session.
     pub(crate) gave: HashSet<usize>,
     /// Requests that were executed and whose answer waits for a resume, by the event id.
@@ -39,6 +46,17 @@ pub(crate) struct Faulty {
     faults: HashMap<(Target, usize), Fault>,
     healed: AtomicBool,
     known: Mutex<Known>,
+    /// What refuses everything, and until when.
+    gate: Mutex<Option<(Instant, Gate)>>,
+    /// The newest token that was seen, the first that is accepted, and how the others are told.
+    tokens: Mutex<Tokens>,
+}
+
+#[derive(Debug, Default)]
+struct Tokens {
+    newest: usize,
+    first: usize,
+    challenge: bool,
 }
 
 impl Faulty {
@@ -49,7 +67,8 @@ impl Faulty {
         }
         let faults = faults.iter().map(|planned| ((planned.target, planned.nth), planned.fault.clone())).collect();
         let (healed, known) = (AtomicBool::new(false), Mutex::default());
-        Arc::new(Self { healthy, nature: nature.clone(), faults, healed, known })
+        let (gate, tokens) = (Mutex::default(), Mutex::default());
+        Arc::new(Self { healthy, nature: nature.clone(), faults, healed, known, gate, tokens })
     }
 
     pub(crate) fn exchange(self: &Arc<Self>) -> Arc<Scripted> {
@@ -71,6 +90,17 @@ impl Faulty {
     /// No more faults.
     pub(crate) fn heal(&self) {
         self.healed.store(true, Ordering::Relaxed);
+    }
+
+    /// From now on everything is refused, for a while.
+    pub(crate) fn shut(&self, gate: &Gate) {
+        *self.gate.lock().unwrap() = Some((Instant::now() + Duration::from_millis(gate.for_ms), gate.clone()));
+    }
+
+    /// The token that was seen last is accepted no more, nor are those before it.
+    pub(crate) fn revoke(&self, challenge: bool) {
+        let mut tokens = self.tokens.lock().unwrap();
+        (tokens.first, tokens.challenge) = (tokens.newest + 1, challenge);
     }
 
     pub(crate) fn known(&self) -> std::sync::MutexGuard<'_, Known> {
@@ -98,7 +128,7 @@ impl Faulty {
             return Ok(refusal);
         }
         match target(arrival) {
-            Target::Call => {}
+            Target::Call | Target::Ping => {}
             Target::Get => return Ok(self.listen()),
             Target::Resume => return Ok(self.resume(arrival)),
             Target::Discover => return Ok(Server::discovery(arrival, &self.capabilities())),
@@ -146,11 +176,12 @@ impl Faulty {
                 pause(after_ms).await;
                 return Err(cause(dial));
             }
-            Fault::RefusedStream { taken } => {
+            Fault::RefusedStream { taken: false, .. } => return Err(Cause::RefusedStream),
+            Fault::GoneAway { taken } => {
                 if taken {
                     arrival.take();
                 }
-                return Err(Cause::RefusedStream);
+                return Err(Cause::GoneAway);
             }
             Fault::Restart => {
                 self.healthy.forget_sessions();
@@ -164,8 +195,8 @@ impl Faulty {
         }
         arrival.take();
         // What does not belong to the server is refused, whatever else goes wrong; only a proxy in front of it can fail first.
-        let has_session = arrival.session().is_some();
-        let knows = !matches!(target, Target::Call) || self.healthy.refusal(arrival).is_none();
+        let of_a_call = matches!(target, Target::Call | Target::Ping);
+        let knows = !of_a_call || self.standing(arrival).is_none() && self.healthy.refusal(arrival).is_none();
         let run = |executes: bool| (executes && knows).then(|| self.execute_any(arrival, target));
         match *fault {
             Fault::Lost { executes, after_ms, reset } => {
@@ -173,33 +204,29 @@ impl Faulty {
                 pause(after_ms).await;
                 Err(if reset { Cause::Reset } else { Cause::Closed })
             }
-            Fault::Status { status, executes, body } => {
+            Fault::RefusedStream { executes, .. } => {
                 run(executes);
-                if has_session && target == Target::Call && matches!(status, 404 | 410) {
+                Err(Cause::RefusedStream)
+            }
+            Fault::Refuses(ref refuses) => {
+                run(refuses.executes);
+                let refuses = refuses.of_its_own(&self.nature);
+                let says_gone = matches!(refuses.status, 404 | 410) || refuses.words.tell_of_a_loss();
+                if target == Target::Ping || of_a_call && says_gone {
                     self.told_gone(arrival);
                 }
-                Ok(match body {
-                    Body::Empty => Reply::new(status),
-                    Body::Html => Reply::text(status, "<html>no</html>").header("content-type", "text/html"),
-                    Body::GatewayJson => Reply::json(status, &json!({ "error": "upstream timed out" })),
-                })
-            }
-            Fault::Unauthorized { challenge: true } => Ok(Reply::new(401).header("www-authenticate", "Bearer")),
-            Fault::Unauthorized { challenge: false } => Ok(Reply::new(401)),
-            Fault::RateLimited { seconds } => Ok(match seconds {
-                Some(seconds) => Reply::new(429).header("retry-after", &seconds.to_string()),
-                None => Reply::new(429),
-            }),
-            Fault::ToolError { status } => {
-                run(true);
-                Ok(Reply::json(status, &arrival.error_message(-32_603, "it broke")))
-            }
-            Fault::SaysGone { executes } => {
-                run(executes);
-                Ok(Reply::json(200, &arrival.error_message(-32_000, "Session not found")))
+                self.known().refused.insert(arrival.number);
+                if refuses.may_be_left() {
+                    self.known().may_be_left.insert(arrival.number);
+                }
+                Ok(refuses.reply(arrival, arrival.method()))
             }
             Fault::TermsRefused { executes, mismatch } => {
                 run(executes);
+                self.known().refused.insert(arrival.number);
+                if target == Target::Ping {
+                    self.told_gone(arrival);
+                }
                 Ok(if mismatch {
                     Reply::json(400, &arrival.error_message(-32_020, "Header mismatch"))
                 } else {
@@ -217,9 +244,14 @@ impl Faulty {
                 reply = reply.wait(Duration::from_millis(after_ms));
                 Ok(if orderly { reply } else { reply.broken(Cause::Reset) })
             }
-            Fault::Redirect { status, same_origin } => {
-                if same_origin && matches!(status, 307 | 308) {
+            Fault::Redirect { status, same_origin, executes } => {
+                let leads_on = same_origin && matches!(status, 307 | 308);
+                // One that is followed is the same request once more: to have run it first is the sin of a proxy that repeats a POST.
+                run(executes && !leads_on);
+                if leads_on {
                     self.known().led_on.insert(arrival.number);
+                } else {
+                    self.known().refused.insert(arrival.number);
                 }
                 let to = if same_origin { "/elsewhere" } else { "http://other.test/mcp" };
                 Ok(Reply::new(status).header("location", to))
@@ -230,7 +262,7 @@ impl Faulty {
                 let error = json!({ "code": -32_603, "message": "Session not found, of another" });
                 let of_another = json!({ "jsonrpc": "2.0", "id": before, "error": error });
                 let reply = Reply::event_stream().event(&stray);
-                if !(answers && knows && target == Target::Call) {
+                if !(answers && knows && of_a_call) {
                     run(executes);
                     return Ok(reply);
                 }
@@ -238,7 +270,7 @@ impl Faulty {
                 self.known().answered.insert(arrival.number);
                 Ok(reply.event(&of_another).event(&json!([stray, answer])))
             }
-            Fault::Lingers if knows && target == Target::Call => {
+            Fault::Lingers if knows && of_a_call => {
                 let answer = self.execute(arrival);
                 self.known().answered.insert(arrival.number);
                 Ok(Reply::event_stream().event(&answer).never())
@@ -263,7 +295,7 @@ impl Faulty {
             }
             Fault::Slow { .. }
             | Fault::NeverSent { .. }
-            | Fault::RefusedStream { .. }
+            | Fault::GoneAway { .. }
             | Fault::Restart
             | Fault::ChangeEra
             | Fault::Lingers => self.well(arrival, 0, false).await,
@@ -272,7 +304,7 @@ impl Faulty {
 
     /// Runs a call; a session that is made and never told is nothing that a client could end.
     fn execute_any(&self, arrival: &Arrival, target: Target) -> Value {
-        if target == Target::Call { self.execute(arrival) } else { Value::Null }
+        if matches!(target, Target::Call | Target::Ping) { self.execute(arrival) } else { Value::Null }
     }
 
     /// Runs it; the answer bears the mark of the call.
@@ -284,27 +316,69 @@ impl Faulty {
         arrival.result_message(&result)
     }
 
+    /// Why it looks at no request at all, or at none with this token.
+    fn standing(&self, arrival: &Arrival) -> Option<Reply> {
+        if self.healed.load(Ordering::Relaxed) {
+            return None;
+        }
+        let gate = self.gate.lock().unwrap();
+        if let Some((_, gate)) = gate.as_ref().filter(|(until, _)| Instant::now() < *until) {
+            if matches!(gate.status, 404 | 410) || gate.words.tell_of_a_loss() {
+                self.told_gone(arrival);
+            }
+            return Some(gate.reply(arrival));
+        }
+        let number =
+            arrival.header("authorization").and_then(|field| field.rsplit_once("token-")?.1.parse::<usize>().ok());
+        let mut tokens = self.tokens.lock().unwrap();
+        tokens.newest = tokens.newest.max(number.unwrap_or_default());
+        if number.unwrap_or_default() >= tokens.first {
+            return None;
+        }
+        let reply = Reply::json(401, &json!({ "error": "invalid_token", "error_description": "Token has expired" }));
+        Some(if tokens.challenge { reply.header("www-authenticate", "Bearer error=\"invalid_token\"") } else { reply })
+    }
+
     /// Why it does not even look at the request: as the healthy server would, but for the words on a session that is not known.
     fn refusal(&self, arrival: &Arrival) -> Option<Reply> {
-        let refusal = self.healthy.refusal(arrival)?;
-        match target(arrival) {
-            Target::Resume if !self.is_modern() => None,
-            Target::Get if !self.is_modern() => Some(Reply::new(404)),
-            Target::Call if !self.is_modern() && arrival.session().is_some() => Some(self.refuse(arrival)),
-            _ => Some(refusal),
+        let refusal = self.standing(arrival).or_else(|| {
+            let refusal = self.healthy.refusal(arrival)?;
+            match target(arrival) {
+                Target::Resume if !self.is_modern() => None,
+                Target::Get if !self.is_modern() => Some(Reply::new(404)),
+                Target::Call | Target::Ping if !self.is_modern() && arrival.session().is_some() => {
+                    Some(self.refuse(arrival))
+                }
+                _ => Some(refusal),
+            }
+        });
+        if refusal.is_some() {
+            self.known().refused.insert(arrival.number);
+            if target(arrival) == Target::Ping {
+                self.told_gone(arrival);
+            }
         }
+        refusal
     }
 
     fn refuse(&self, arrival: &Arrival) -> Reply {
         self.told_gone(arrival);
+        self.known().disowned.insert(arrival.number);
+        let error = |status: u16, id: Value, code: i64, message: &str| {
+            let error = json!({ "code": code, "message": message });
+            Reply::json(status, &json!({ "jsonrpc": "2.0", "id": id, "error": error }))
+        };
+        let wording = "Bad Request: No valid session ID provided";
         match self.nature.refusal {
             Refusal::NotFoundText => Reply::text(404, "no such session"),
-            Refusal::NotFoundError => Reply::json(404, &arrival.error_message(-32_001, "Session not found")),
+            Refusal::NotFoundError => error(404, arrival.json_id(), -32_001, "Session not found"),
+            Refusal::NotFoundMadeUp => error(404, Value::from("server-error"), -32_600, "Session not found"),
+            Refusal::NotFoundEmpty => Reply::new(404),
             Refusal::Gone => Reply::new(410),
-            Refusal::BadRequestWording => Reply::json(
-                400,
-                &json!({ "jsonrpc": "2.0", "id": null, "error": { "code": -32_000, "message": "Bad Request: No valid session ID provided" } }),
-            ),
+            Refusal::BadRequestWording => error(400, Value::Null, -32_000, wording),
+            Refusal::BadRequestOurId => error(400, arrival.json_id(), -32_000, wording),
+            Refusal::UnavailableWording => error(503, Value::Null, -32_001, "Session not found"),
+            Refusal::Unlisted => Reply::text(422, "Unexpected message, expect initialize request"),
         }
     }
 
@@ -366,6 +440,7 @@ pub(crate) fn target(arrival: &Arrival) -> Target {
         "subscriptions/listen" => Target::Listen,
         "initialize" => Target::Initialize,
         "notifications/initialized" => Target::Initialized,
+        "ping" => Target::Ping,
         method if arrival.id().is_none() || method.is_empty() => Target::Notification,
         _ => Target::Call,
     }

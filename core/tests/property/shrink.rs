@@ -1,19 +1,24 @@
 //! Makes a script that fails smaller, as long as it still fails: fewer faults, fewer calls, fewer happenings, plainer settings.
 
-use crate::attempt;
-use crate::script::{CallPlan, Client, Era, Listening, Nature, Recovery, Resend, Script, Trust};
+use std::collections::HashSet;
+
+use crate::refusal::{Demand, Refuses, Told};
+use crate::script::{CallPlan, Client, Era, Fault, Listening, Nature, Recovery, Resend, Script, Trust};
+use crate::{attempt, kind};
 
 /// A race that depends on more than the script may need a few tries to show.
 const TRIES: usize = 3;
 
-fn fails(script: &Script) -> bool {
-    (0..TRIES).any(|_| attempt(script).is_err())
+/// Does it fail in the same way? A smaller script may fail in another, which is another fault, or none.
+fn fails(script: &Script, wrong: &[String]) -> bool {
+    let kinds: HashSet<_> = wrong.iter().map(|wrong| kind(wrong)).collect();
+    (0..TRIES).any(|_| attempt(script).is_err_and(|wrong| wrong.iter().any(|wrong| kinds.contains(&kind(wrong)))))
 }
 
 /// The smallest script found.
-pub(crate) fn shrink(mut script: Script) -> Script {
+pub(crate) fn shrink(mut script: Script, wrong: &[String]) -> Script {
     loop {
-        let smaller = candidates(&script).into_iter().find(|candidate| *candidate != script && fails(candidate));
+        let smaller = candidates(&script).into_iter().find(|candidate| *candidate != script && fails(candidate, wrong));
         match smaller {
             Some(smaller) => script = smaller,
             None => return script,
@@ -56,6 +61,14 @@ fn candidates(script: &Script) -> Vec<Script> {
         let mut smaller = script.clone();
         smaller.faults[index].nth = smaller.faults[index].nth.saturating_sub(1);
         candidates.push(smaller);
+    }
+    for index in 0..script.faults.len() {
+        if let Fault::Refuses(refuses) = &script.faults[index].fault {
+            let plain = Refuses { demand: Demand::Nothing, told: Told::Whole, ..refuses.clone() };
+            let mut smaller = script.clone();
+            smaller.faults[index].fault = Fault::Refuses(plain);
+            candidates.push(smaller);
+        }
     }
     candidates.push(Script { dropped: false, ..script.clone() });
     let plainer: [fn(&mut Client, &mut Nature); 7] = [
