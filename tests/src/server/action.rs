@@ -1,8 +1,8 @@
 //! The primitive acts of which every fault is composed.
 //!
 //! In every string the placeholders `$id` (the JSON-RPC id of the request), `$session`, `$token` (its progress token),
-//! `$last_id.NAME` (the JSON-RPC id of the latest request for that method, tool, prompt or URI), `$url` (this server) and `$url.NAME`
-//! (another server of the scenario) are replaced; a string that is nothing but a placeholder takes the value's type.
+//! `$last_id.NAME` (the JSON-RPC id of the latest request for that method, tool, prompt or URI), `$url` (this server), `$origin` (the
+//! same without its path) and `$url.NAME` (another server of the scenario) are replaced; a string that is nothing but a placeholder takes the value's type.
 //!
 //! *The request* is the one that the rule matched. For a GET that is the latest request on the same session that has
 //! no answer yet, so that a resumed stream can deliver it.

@@ -81,6 +81,7 @@ impl<W> Lookup for Exchange<'_, W> {
             "session" => self.facts.session.clone().map(Value::from),
             "token" => subject.and_then(|subject| subject.rpc.progress_token()),
             "url" => Some(Value::from(self.state.url.as_str())),
+            "origin" => Some(Value::from(self.state.url.strip_suffix("/mcp")?)),
             _ => {
                 if let Some(of) = name.strip_prefix("last_id.") {
                     return Some(self.state.last_id(of)).filter(|id| !id.is_null());

@@ -58,8 +58,8 @@ pub struct CallExpect {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ErrorExpect {
-    /// `not_executed`, `may_have_executed` or `answered`: both the class and the field.
-    pub class: Option<String>,
+    /// `not_executed`, `may_have_executed` or `answered`, or one of these: both the class and the field.
+    pub class: Option<OneOrMoreWords>,
     /// One of these.
     pub kind: Option<OneOrMoreWords>,
     /// The proof.
