@@ -8,20 +8,21 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
 use crate::measure::{Calls, Group, Tally, Until, Watched};
+use crate::refusals;
 use crate::tls_front::{Authority, TlsFront};
 
 /// Calls for each kind.
-const CALLS: usize = 5;
+pub(crate) const CALLS: usize = 5;
 
-type Kind = (Group, String, Tally);
+pub(crate) type Kind = (Group, String, Tally);
 
-async fn server(options: Options, rules: Value) -> FaultServer {
+pub(crate) async fn server(options: Options, rules: Value) -> FaultServer {
     let rules: Vec<Rule> = serde_json::from_value(rules).unwrap();
     FaultServer::start(Script { options, rules }).await.unwrap()
 }
 
-/// A connected client whose `poke` meets this, again and again.
-async fn met(
+/// A connected client whose `poke` meets this, and nothing else does, again and again.
+pub(crate) async fn met(
     group: Group,
     kind: impl Into<String>,
     acts: Value,
@@ -44,7 +45,8 @@ async fn met(
 
 pub(crate) async fn all() -> Vec<Kind> {
     let mut kinds = Vec::new();
-    refusals(&mut kinds).await;
+    refusals::all(&mut kinds).await;
+    gone_away(&mut kinds).await;
     unreachable(&mut kinds).await;
     kinds.push(port_closed().await);
     for until in [Until::Deadline(150), Until::Dropped(150)] {
@@ -61,42 +63,15 @@ pub(crate) async fn all() -> Vec<Kind> {
     kinds
 }
 
-/// The server says that it did not process the request.
-async fn refusals(kinds: &mut Vec<Kind>) {
-    let as_is = |builder: ClientBuilder| builder;
-    let status = |status: u16, text: &str| json!([{"respond": {"status": status, "text": text}}]);
-    let mut refuse = async |kind: String, acts: Value, http2: bool| {
-        kinds.push(met(Group::Kept, kind, acts, Until::Itself, http2, as_is).await);
-    };
-    for http2 in [false, true] {
-        for code in [400, 402, 403, 405, 406, 407, 411, 413, 414, 415, 417, 421, 426, 431] {
-            refuse(format!("HTTP {code}"), status(code, "no"), http2).await;
-        }
-        for code in [307, 308] {
-            refuse(
-                format!("HTTP {code} elsewhere"),
-                json!([{"redirect": {"status": code, "to": "http://127.0.0.2:1/"}}]),
-                http2,
-            )
-            .await;
-        }
-        refuse("HTTP 401".to_owned(), json!([{"unauthorized": {"challenge": true}}]), http2).await;
-        let later = json!([{"respond": {"status": 429, "headers": {"Retry-After": "3600"}}}]);
-        refuse("HTTP 429".to_owned(), later, http2).await;
-        for code in [404, 410] {
-            refuse(format!("HTTP {code}, session"), status(code, ""), http2).await;
-        }
-        refuse("HTTP 400, session wording".to_owned(), status(400, "Bad Request: No valid session ID provided"), http2)
-            .await;
+/// A GOAWAY below the stream of the request says that it was not processed.
+async fn gone_away(kinds: &mut Vec<Kind>) {
+    let go_away = |error: &str| json!({"go_away": {"last": "below", "error": error}});
+    for (kind, acts) in [
+        ("GOAWAY below", json!([go_away("no_error"), "hold"])),
+        ("GOAWAY below, then closed", json!([go_away("internal_error"), "close"])),
+    ] {
+        kinds.push(met(Group::Certain, kind, acts, Until::Itself, true, |builder| builder).await);
     }
-    refuse("REFUSED_STREAM".to_owned(), json!([{"reset_stream": "refused_stream"}]), true).await;
-    refuse("GOAWAY below".to_owned(), json!([{"go_away": {"last": "below"}}, "hold"]), true).await;
-    refuse(
-        "GOAWAY below, then closed".to_owned(),
-        json!([{"go_away": {"last": "below", "error": "internal_error"}}, "close"]),
-        true,
-    )
-    .await;
 }
 
 /// Clients of ports at which no request can arrive.
@@ -127,7 +102,7 @@ async fn unreachable(kinds: &mut Vec<Kind>) {
         for _ in 0..CALLS {
             calls.poke(&client, &watched, Until::Itself).await;
         }
-        kinds.push((Group::Kept, kind.to_owned(), calls.judge(&watched, &server)));
+        kinds.push((Group::Certain, kind.to_owned(), calls.judge(&watched, &server)));
         client.close().await;
     }
 }
@@ -147,7 +122,7 @@ async fn port_closed() -> Kind {
         total.add(calls.judge(&Watched::default(), &server));
         client.close().await;
     }
-    (Group::Kept, "port closed after the handshake".to_owned(), total)
+    (Group::Certain, "port closed after the handshake".to_owned(), total)
 }
 
 /// All streams of the connection are taken, and the caller does not wait any longer.
@@ -173,7 +148,7 @@ async fn slot(until: Until) -> Kind {
     client.ping().await.unwrap();
     let tally = calls.judge(&watched, &server);
     client.close().await;
-    (Group::Kept, format!("no free stream, {}", how(until)), tally)
+    (Group::Certain, format!("no free stream, {}", how(until)), tally)
 }
 
 /// The handshake takes longer than the caller waits.
@@ -189,7 +164,7 @@ async fn handshake(until: Until) -> Kind {
     }
     let tally = calls.judge(&watched, &server);
     client.close().await;
-    (Group::Kept, format!("handshake under way, {}", how(until)), tally)
+    (Group::Certain, format!("handshake under way, {}", how(until)), tally)
 }
 
 fn how(until: Until) -> &'static str {
@@ -209,7 +184,7 @@ async fn closed() -> Kind {
     for _ in 0..CALLS {
         calls.poke(&client, &watched, Until::Itself).await;
     }
-    (Group::Kept, "client closed".to_owned(), calls.judge(&watched, &server))
+    (Group::Certain, "client closed".to_owned(), calls.judge(&watched, &server))
 }
 
 async fn recovery_fails() -> Kind {
@@ -224,7 +199,7 @@ async fn recovery_fails() -> Kind {
     }
     let tally = calls.judge(&watched, &server);
     client.close().await;
-    (Group::Kept, "session lost, recovery fails".to_owned(), tally)
+    (Group::Confirmed, "session lost, recovery fails".to_owned(), tally)
 }
 
 /// The server closes an idle connection, and the next call begins at once.
@@ -252,7 +227,10 @@ pub(crate) async fn race(http2: bool, how: Cut, fresh: bool) -> Tally {
 async fn taken(kinds: &mut Vec<Kind>, http2: bool) {
     let as_is = |builder: ClientBuilder| builder;
     let mut take = async |kind: &str, acts: Value, until: Until| {
-        kinds.push(met(Group::Taken, kind, acts, until, http2, as_is).await);
+        kinds.push(
+            met(if kind == "REFUSED_STREAM" { Group::Alone } else { Group::Taken }, kind, acts, until, http2, as_is)
+                .await,
+        );
     };
     take("whole request, then closed", json!(["close"]), Until::Itself).await;
     take("whole request, then reset", json!(["reset"]), Until::Itself).await;
@@ -264,6 +242,7 @@ async fn taken(kinds: &mut Vec<Kind>, http2: bool) {
     take("silent, deadline", json!(["hold"]), Until::Deadline(60)).await;
     take("silent, cancelled", json!(["hold"]), Until::Dropped(60)).await;
     if http2 {
+        take("REFUSED_STREAM", json!([{"reset_stream": "refused_stream"}]), Until::Itself).await;
         take("RST_STREAM CANCEL", json!([{"reset_stream": "cancel"}]), Until::Itself).await;
         take("GOAWAY with our stream, then closed", json!([{"go_away": {"last": "newest"}}, "close"]), Until::Itself)
             .await;

@@ -1,27 +1,58 @@
 //! Counts what a client says of the attempts that never ran.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use oncewire::{Client, ClientBuilder, Event, EventName, Execution};
+use oncewire::{Client, ClientBuilder, Event, EventName, Execution, ProofBasis};
 use oncewire_tests::server::{FaultServer, Ledger};
 use serde_json::Value;
 use tokio::time::timeout;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Group {
-    Kept,
+    /// The request never left, or the server denied its stream.
+    Certain,
+    /// Everything is refused alike, and a twin shows it.
+    Confirmed,
+    /// Only our own login can have caused it.
+    Protocol,
     Raced,
+    /// This request was refused, and nothing shows that it was not the tool that refused it.
+    Alone,
     Taken,
 }
 
-#[derive(Debug, Clone, Copy, Default)]
+impl Group {
+    /// What `not_executed` rests on here.
+    fn basis(self) -> Option<ProofBasis> {
+        match self {
+            Self::Certain => Some(ProofBasis::Certain),
+            Self::Confirmed => Some(ProofBasis::Confirmed),
+            Self::Protocol => Some(ProofBasis::Protocol),
+            Self::Raced | Self::Alone | Self::Taken => None,
+        }
+    }
+
+    /// Attempts of which it is said otherwise.
+    pub(crate) fn other_bases(self, tally: &Tally) -> u32 {
+        tally
+            .bases
+            .iter()
+            .filter(|(basis, _)| self.basis().is_some_and(|of| of != **basis))
+            .map(|(_, times)| times)
+            .sum()
+    }
+}
+
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Tally {
     pub(crate) never_ran: u32,
     pub(crate) proven: u32,
     /// Attempts that ran and are said not to have.
     pub(crate) lies: u32,
+    /// What the verdicts of attempts that ended their call rest on.
+    bases: HashMap<ProofBasis, u32>,
 }
 
 impl Tally {
@@ -29,6 +60,7 @@ impl Tally {
         self.never_ran += other.never_ran;
         self.proven += other.proven;
         self.lies += other.lies;
+        other.bases.into_iter().for_each(|(basis, times)| *self.bases.entry(basis).or_default() += times);
     }
 
     fn note(&mut self, ran: bool, says_not: bool) {
@@ -37,7 +69,7 @@ impl Tally {
         self.lies += u32::from(ran && says_not);
     }
 
-    pub(crate) fn percent(self) -> f64 {
+    pub(crate) fn percent(&self) -> f64 {
         100.0 * f64::from(self.proven) / f64::from(self.never_ran.max(1))
     }
 }
@@ -91,6 +123,7 @@ pub(crate) struct Calls {
     attempts: BTreeMap<u64, bool>,
     /// By key: calls that have no attempt to show, or whose future was dropped.
     calls: BTreeMap<String, bool>,
+    bases: HashMap<ProofBasis, u32>,
 }
 
 impl Calls {
@@ -112,6 +145,7 @@ impl Calls {
         let Err(error) = ended else { return };
         for attempt in error.attempts() {
             self.attempts.insert(attempt.id, attempt.execution == Execution::NotExecuted);
+            attempt.proof_basis.into_iter().for_each(|basis| *self.bases.entry(basis).or_default() += 1);
         }
         if error.attempts().is_empty() {
             self.calls.insert(key, error.not_executed());
@@ -122,7 +156,7 @@ impl Calls {
     pub(crate) fn judge(mut self, watched: &Watched, server: &FaultServer) -> Tally {
         self.attempts.extend(watched.attempts());
         let ledger = server.ledger();
-        let mut tally = Tally::default();
+        let mut tally = Tally { bases: self.bases, ..Tally::default() };
         for (id, says_not) in self.attempts {
             tally.note(ran(&ledger, id), says_not);
         }
