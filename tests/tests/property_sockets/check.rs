@@ -6,7 +6,7 @@ use std::fmt;
 use oncewire::{EventName, Execution, Kind, Resend, TrustAnnotations};
 use oncewire_tests::server::{Arrival, Ledger};
 
-use crate::plan::{Plan, What};
+use crate::plan::{Fault, Plan, SAYS_GONE, SHUT, What};
 use crate::run::{Course, End, failed_attempts, key};
 
 /// How precise the verdicts were.
@@ -98,7 +98,8 @@ impl Judge<'_> {
                 _ => false,
             };
             let leave = call.resend == Resend::Always || (call.resend == Resend::Default && trusted);
-            let most = if leave { 3 } else { 1 };
+            let more: usize = self.plan.faults.iter().map(Fault::runs_more).sum();
+            let most = if leave { 3 + more } else { 1 };
             // A leg is no repeat of the one before, and has a key of its own.
             let legs: BTreeSet<_> = runs.iter().map(|run| &run.key).collect();
             for leg in legs {
@@ -212,7 +213,14 @@ impl Judge<'_> {
             }
             // The answer to `initialize` may not have come through.
             let given = session.last_used_ms > session.created_ms || session.initialized;
-            if given && session.alive && session.deletes == 0 && !cut {
+            // What a client takes for the end of a session it does not end itself.
+            let told = self.ledger.arrivals.iter().any(|arrival| {
+                let refused =
+                    arrival.rpc.as_deref() == Some("ping") && arrival.status.is_some_and(|status| status >= 300);
+                let says_gone = matches!(arrival.rule.as_deref(), Some(SAYS_GONE | SHUT));
+                arrival.session.as_ref() == Some(&session.id) && (refused || says_gone)
+            });
+            if given && session.alive && session.deletes == 0 && !cut && !told {
                 self.wrong.push(format!("{} is alive and nobody deleted it", session.id));
             }
         }

@@ -10,7 +10,7 @@ use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 
-use crate::plan::{Call, Plan, What};
+use crate::plan::{Call, Plan, SHUT, What};
 
 /// More than all bounds together: waits after 429, patience for a port, back-off, resumes.
 const SETTLED: Duration = Duration::from_secs(40);
@@ -143,6 +143,13 @@ async fn happen(what: What, client: &Client, server: &FaultServer) {
         What::Forget => server.forget_sessions(),
         What::Restart => server.restart().await,
         What::Become(era) => server.become_era(era),
+        What::Shut(status, ms) => {
+            let words = json!({"respond": {"status": status, "text": "closed for maintenance"}});
+            let rule = json!([{"name": SHUT, "early": true, "when": {"http": "POST"}, "do": [words]}]);
+            server.add_rules(serde_json::from_value(rule).unwrap());
+            sleep(Duration::from_millis(ms)).await;
+            server.drop_rule(SHUT);
+        }
         What::CutClose => server.cut_connections(Cut::Close),
         What::CutReset => server.cut_connections(Cut::Reset),
         What::Down(ms) => {
