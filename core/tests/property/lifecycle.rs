@@ -115,7 +115,13 @@ impl Judge<'_> {
                 entry.session() == Some(session) && matches!(entry.over, Some((_, Over::Ended)))
             };
             let is_ping = |index: &usize| self.course.entries[*index].method() == "ping";
-            let first_call = known.disowned.iter().filter(read).filter(|index| !is_ping(index)).min();
+            // A refusal that took much longer than its twin is none of everything.
+            let at_once = |index: &&usize| {
+                let entry = &self.course.entries[**index];
+                entry.over.is_some_and(|(at, _)| at < entry.at + TICK)
+            };
+            let calls = known.disowned.iter().filter(read).filter(at_once);
+            let first_call = calls.filter(|index| !is_ping(index)).min();
             let pings = known.disowned.iter().filter(read).filter(|index| is_ping(index));
             let first = pings
                 .filter(|index| first_call.is_some_and(|call| call < *index))
@@ -218,7 +224,7 @@ impl Judge<'_> {
     /// never sees a `ping`.
     pub(crate) fn twins(&mut self) {
         let mut wrong = Vec::new();
-        let pings: Vec<_> = self.course.entries.iter().filter(|entry| entry.method() == "ping").collect();
+        let pings = self.of("ping");
         if pings.iter().any(|ping| is_modern(ping)) {
             wrong.push("a ping in the modern era".to_owned());
         }

@@ -70,7 +70,7 @@ async fn gone_away(kinds: &mut Vec<Kind>) {
         ("GOAWAY below", json!([go_away("no_error"), "hold"])),
         ("GOAWAY below, then closed", json!([go_away("internal_error"), "close"])),
     ] {
-        kinds.push(met(Group::Certain, kind, acts, Until::Itself, true, |builder| builder).await);
+        kinds.push(met(Group::Certain, kind, acts, Until::Itself, true, |builder| builder.listen(false)).await);
     }
 }
 
