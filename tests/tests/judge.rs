@@ -110,6 +110,7 @@ fn outcomes_of_the_wrong_sort_are_named() {
 fn each_field_of_an_error_is_looked_at() {
     for (field, expected) in [
         ("class", json!({"class": "answered"})),
+        ("class", json!({"class": ["answered", "not_executed"]})),
         ("kind", json!({"kind": "timeout"})),
         ("phase", json!({"phase": ["queued", "sending"]})),
         ("proof", json!({"proof": "never_sent"})),
@@ -144,7 +145,9 @@ fn unsound_errors_are_named_whatever_is_expected() {
     complains("without a proof", &wrong(expect.clone(), failed(&claims), ledger()));
     claims["proof"] = json!("never_sent");
     complains("after an ambiguous attempt", &wrong(expect.clone(), failed(&claims), ledger()));
-    complains("ran 1 times", &wrong(expect, failed(&claims), ledger()));
+    complains("ran 1 times", &wrong(expect.clone(), failed(&claims), ledger()));
+    claims["attempts"] = json!([]);
+    complains("\"never_sent\" rests on null", &wrong(expect, failed(&claims), ledger()));
 }
 
 #[test]

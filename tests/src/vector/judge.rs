@@ -180,6 +180,9 @@ fn error_is_sound(error: &Value) -> Option<String> {
     if ambiguous && execution == Some("not_executed") {
         return Some("not_executed after an ambiguous attempt".to_owned());
     }
+    if error["proof_basis"].is_null() != error["proof"].is_null() {
+        return Some(format!("the proof {} rests on {}", error["proof"], error["proof_basis"]));
+    }
     None
 }
 
@@ -339,6 +342,9 @@ fn promises(vector: &Vector, report: &Report, ledger: &Ledger) -> Vec<String> {
     for arrival in &ledger.arrivals {
         if let Some(what) = arrival.malformed.as_ref().filter(|_| !vector.expect.malformed_allowed) {
             wrong.push(format!("{:?} {:?} is malformed: {what}", arrival.rpc, arrival.name));
+        }
+        if arrival.era == Lifecycle::Modern && arrival.rpc.as_deref() == Some("ping") {
+            wrong.push("a ping in the modern era".to_owned());
         }
         let foreign = match vector.client.era.as_deref() {
             Some("legacy") => arrival.era == Lifecycle::Modern,
