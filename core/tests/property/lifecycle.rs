@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use crate::check::{Judge, TICK, is_modern};
 use crate::run::End;
-use crate::script::{CallPlan, Era, Recovery, Refusal, What};
+use crate::script::{CallPlan, Era, Happening, Recovery, Refusal, What};
 
 /// How long a twin or a verification may wait for its answer.
 const PING: Duration = Duration::from_secs(5);
@@ -134,7 +134,9 @@ impl Judge<'_> {
                 let mut well = of_it.filter(|entry| entry.status.is_some_and(|status| status.is_success()));
                 well.any(|entry| entry.method() != "DELETE" && entry.over.is_some_and(|(at, _)| at >= since))
             };
-            let auto = self.script.client.recovery == Recovery::Auto;
+            // Who replaces it by hand, or closes, need not have waited for what it says of itself.
+            let by_hand = |happening: &Happening| matches!(happening.what, What::Recover | What::Close);
+            let auto = self.script.client.recovery == Recovery::Auto && !self.script.happenings.iter().any(by_hand);
             words_say_so && auto && first.is_some_and(|since| !lives(since))
         };
         let given = self.given();

@@ -89,6 +89,7 @@ impl Script {
                     Refusal::Unlisted,
                 ],
             ),
+            ping_ms: pick(random, &[0, 0, 0, 0, 10, 300, 1_900, 2_100]),
             modern: eras.modern,
             asks: (eras.modern || eras.changes) && chance(random, 30),
         };

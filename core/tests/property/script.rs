@@ -59,6 +59,9 @@ pub(crate) struct Nature {
     pub(crate) streams: bool,
     pub(crate) listener: Listening,
     pub(crate) refusal: Refusal,
+    /// How long a twin or a verification waits for its answer, so that others come between.
+    #[serde(default)]
+    pub(crate) ping_ms: u64,
     /// It begins in the modern era.
     #[serde(default)]
     pub(crate) modern: bool,

@@ -124,6 +124,15 @@ impl Faulty {
 
     async fn well(&self, arrival: &Arrival, body_ms: u64, ping: bool) -> Result<Reply, Cause> {
         arrival.take();
+        let asks_how_it_is = match target(arrival) {
+            Target::Ping => true,
+            // The first of them is the probe.
+            Target::Discover => self.known().seen.get(&Target::Discover).is_some_and(|seen| *seen > 1),
+            _ => false,
+        };
+        if asks_how_it_is && !self.healed.load(Ordering::Relaxed) {
+            pause(self.nature.ping_ms).await;
+        }
         if let Some(refusal) = self.refusal(arrival) {
             return Ok(refusal);
         }

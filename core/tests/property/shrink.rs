@@ -71,7 +71,8 @@ fn candidates(script: &Script) -> Vec<Script> {
         }
     }
     candidates.push(Script { dropped: false, ..script.clone() });
-    let plainer: [fn(&mut Client, &mut Nature); 7] = [
+    let plainer: [fn(&mut Client, &mut Nature); 8] = [
+        |_, server| server.ping_ms = 0,
         |client, _| client.token = false,
         |client, _| client.listen = false,
         |client, _| client.recovery = Recovery::Auto,
