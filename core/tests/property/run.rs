@@ -63,7 +63,7 @@ pub(crate) fn run(script: &Script) -> Result<Course, String> {
 
 async fn course(script: &Script) -> Result<Course, String> {
     let began = Instant::now();
-    let server = Faulty::new(&script.server, &script.faults);
+    let server = Faulty::new(script);
     let exchange = server.exchange();
     let events: Arc<Mutex<Vec<Told>>> = Arc::default();
     let client = builder(script)

@@ -275,6 +275,14 @@ impl Script {
             || self.faults.iter().any(|planned| planned.fault == Fault::ChangeEra)
     }
 
+    /// After so many milliseconds no session is lost any more; none if a fault may do that at any time.
+    pub(crate) fn no_more_losses_ms(&self) -> Option<u64> {
+        let by_fault = |planned: &Planned| matches!(planned.fault, Fault::Restart | Fault::ChangeEra);
+        let by_itself = |happening: &&Happening| !matches!(happening.what, What::Recover | What::Close);
+        let last = self.happenings.iter().filter(by_itself).map(|happening| happening.at_ms).max();
+        (!self.faults.iter().any(by_fault)).then(|| last.unwrap_or_default())
+    }
+
     /// May the first call after the faults fail? Where a server that is in good health refuses a session or an era in words that do not say
     /// so, a call is what tells.
     pub(crate) fn may_cost_a_call(&self) -> bool {

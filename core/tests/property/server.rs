@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
 use crate::refusal::Gate;
-use crate::script::{Dial, Fault, Listening, Nature, Planned, Refusal, Target};
+use crate::script::{Dial, Fault, Listening, Nature, Refusal, Script, Target};
 
 /// What the server knows of the requests, besides the ledgers of the exchange and of the healthy server.
 #[derive(Debug, Default)]
@@ -50,6 +50,8 @@ pub(crate) struct Faulty {
     gate: Mutex<Option<(Instant, Gate)>>,
     /// The newest token that was seen, the first that is accepted, and how the others are told.
     tokens: Mutex<Tokens>,
+    /// From when on no session is lost any more, if that is known.
+    no_more_losses: Option<Instant>,
 }
 
 #[derive(Debug, Default)]
@@ -60,7 +62,8 @@ struct Tokens {
 }
 
 impl Faulty {
-    pub(crate) fn new(nature: &Nature, faults: &[Planned]) -> Arc<Self> {
+    pub(crate) fn new(script: &Script) -> Arc<Self> {
+        let (nature, faults) = (&script.server, &script.faults);
         let healthy = if nature.stateful { Server::new() } else { Server::stateless() };
         if nature.modern {
             healthy.change_era(Lifecycle::Modern);
@@ -68,7 +71,8 @@ impl Faulty {
         let faults = faults.iter().map(|planned| ((planned.target, planned.nth), planned.fault.clone())).collect();
         let (healed, known) = (AtomicBool::new(false), Mutex::default());
         let (gate, tokens) = (Mutex::default(), Mutex::default());
-        Arc::new(Self { healthy, nature: nature.clone(), faults, healed, known, gate, tokens })
+        let no_more_losses = script.no_more_losses_ms().map(|last| Instant::now() + Duration::from_millis(last));
+        Arc::new(Self { healthy, nature: nature.clone(), faults, healed, known, gate, tokens, no_more_losses })
     }
 
     pub(crate) fn exchange(self: &Arc<Self>) -> Arc<Scripted> {
@@ -130,10 +134,17 @@ impl Faulty {
             Target::Discover => self.known().seen.get(&Target::Discover).is_some_and(|seen| *seen > 1),
             _ => false,
         };
-        if asks_how_it_is && !self.healed.load(Ordering::Relaxed) {
+        let slow = asks_how_it_is && !self.healed.load(Ordering::Relaxed);
+        // It is slow to look, or slow to say.
+        let looks_late = arrival.number.is_multiple_of(2);
+        if slow && looks_late {
             pause(self.nature.ping_ms).await;
         }
-        if let Some(refusal) = self.refusal(arrival) {
+        let refusal = self.refusal(arrival);
+        if slow && !looks_late {
+            pause(self.nature.ping_ms).await;
+        }
+        if let Some(refusal) = refusal {
             return Ok(refusal);
         }
         match target(arrival) {
@@ -225,6 +236,11 @@ impl Faulty {
                     self.told_gone(arrival);
                 }
                 self.known().refused.insert(arrival.number);
+                let of_the_house = refuses.executes && target == Target::Call && arrival.number.is_multiple_of(2);
+                if let Some(reply) = self.of_the_house(arrival).filter(|_| of_the_house) {
+                    self.told_gone(arrival);
+                    return Ok(reply);
+                }
                 if refuses.may_be_left() {
                     self.known().may_be_left.insert(arrival.number);
                 }
@@ -373,6 +389,22 @@ impl Faulty {
     fn refuse(&self, arrival: &Arrival) -> Reply {
         self.told_gone(arrival);
         self.known().disowned.insert(arrival.number);
+        self.disown(arrival)
+    }
+
+    /// The words that the server has for everything it refuses, out of the mouth of a tool: those of a gate that is open again, or of sessions
+    /// that are lost no more. Only what was refused while they held can be told so too.
+    fn of_the_house(&self, arrival: &Arrival) -> Option<Reply> {
+        let now = Instant::now();
+        if let Some((until, gate)) = &*self.gate.lock().unwrap() {
+            return (now >= *until).then(|| gate.reply(arrival));
+        }
+        let lost_no_more = self.no_more_losses.is_some_and(|since| now > since) && !self.is_modern();
+        (lost_no_more && arrival.session().is_some()).then(|| self.disown(arrival))
+    }
+
+    /// As it says that it does not know the session.
+    fn disown(&self, arrival: &Arrival) -> Reply {
         let error = |status: u16, id: Value, code: i64, message: &str| {
             let error = json!({ "code": code, "message": message });
             Reply::json(status, &json!({ "jsonrpc": "2.0", "id": id, "error": error }))
