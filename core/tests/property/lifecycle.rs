@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use crate::check::{Judge, TICK, is_modern};
 use crate::run::End;
-use crate::script::{CallPlan, Era, Happening, Recovery, Refusal, What};
+use crate::script::{CallPlan, Era, Happening, Recovery, What};
 
 /// How long a twin or a verification may wait for its answer.
 const PING: Duration = Duration::from_secs(5);
@@ -107,7 +107,7 @@ impl Judge<'_> {
         // What the server says of a session to a call and to a ping alike is a declaration. What one call alone is told is none.
         let known = &self.course.known;
         let told = |session: &str| known.told_gone.values().filter(|of| *of == session).count();
-        let words_say_so = !matches!(self.script.server.refusal, Refusal::Unlisted | Refusal::UnavailableWording);
+        let words_say_so = !self.script.may_cost_a_call();
         let over = |index: &usize| self.course.entries[*index].over;
         let declared = |session: &str| {
             let read = |index: &&usize| {

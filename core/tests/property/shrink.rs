@@ -89,6 +89,10 @@ fn candidates(script: &Script) -> Vec<Script> {
     for plain in plainer {
         let mut smaller = script.clone();
         plain(&mut smaller.client, &mut smaller.server);
+        if smaller.client.era != script.client.era && script.changes_era() {
+            // A client of one era alone is lost with a server of the other.
+            continue;
+        }
         candidates.push(smaller);
     }
     candidates
