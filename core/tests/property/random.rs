@@ -86,7 +86,6 @@ impl Script {
                     Refusal::BadRequestWording,
                     Refusal::BadRequestOurId,
                     Refusal::UnavailableWording,
-                    Refusal::UnauthorizedWording,
                     Refusal::Unlisted,
                 ],
             ),
