@@ -145,7 +145,10 @@ impl Refuses {
             Told::Whole => reply.header("content-type", content_type).chunk(body),
             Told::Cut => {
                 let kept = body.len().saturating_sub(10);
-                reply.header("content-type", content_type).chunk(body[..kept].to_owned()).broken(Cause::Closed)
+                reply
+                    .header("content-type", content_type)
+                    .chunk(body.get(..kept).unwrap_or_default().to_owned())
+                    .broken(Cause::Closed)
             }
             Told::Coded => reply.header("content-encoding", "x-quux").header("content-type", content_type).chunk(body),
             Told::TooLarge => {
