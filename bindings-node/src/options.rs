@@ -182,7 +182,8 @@ pub(crate) fn read<T: DeserializeOwned>(text: &str) -> Result<T, OptionError> {
 impl ClientOptions {
     /// A builder with all that is set.
     pub(crate) fn builder(self, url: String) -> ClientBuilder {
-        let mut builder = oncewire::Client::builder(url);
+        // As everything in Node: `fetch` too trusts what this names.
+        let mut builder = oncewire::Client::builder(url).trusted_files(std::env::var_os("NODE_EXTRA_CA_CERTS"));
         macro_rules! set {
             ($($option:ident $(as $setter:ident)? = |$value:ident| $given:expr;)+) => {$(
                 if let Some($value) = self.$option {

@@ -40,6 +40,8 @@ describe("parity with the core", () => {
       noProxy: "proxy",
       http1Only: "httpVersion",
       http2Only: "httpVersion",
+      // The binding gives the one that `NODE_EXTRA_CA_CERTS` names.
+      trustedFiles: "rootCertificates",
       // Only for tests of the core.
       exchange: "timeout",
     };

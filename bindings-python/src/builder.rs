@@ -1,6 +1,7 @@
 //! The options of a client: one line for each option of the core's builder, in its order.
 
 use std::cell::RefCell;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use oncewire::{Client, ClientBuilder, HandlerError, ServerNotification};
@@ -32,9 +33,20 @@ impl Host {
     }
 }
 
+/// The variables by which Python's own `ssl`, httpx and requests are told of more authorities, or of other ones.
+const TRUSTED: [&str; 3] = ["SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"];
+/// The same, of folders.
+const TRUSTED_FOLDERS: &str = "SSL_CERT_DIR";
+
+fn trusted_by_python() -> Vec<PathBuf> {
+    let files = TRUSTED.iter().filter_map(std::env::var_os).map(PathBuf::from);
+    let folders = std::env::var_os(TRUSTED_FOLDERS).unwrap_or_default();
+    files.chain(std::env::split_paths(&folders)).collect()
+}
+
 /// A builder with what is given.
 pub(crate) fn builder(url: &str, given: &Bound<'_, PyDict>, host: &Host) -> PyResult<ClientBuilder> {
-    let mut builder = Client::builder(url);
+    let mut builder = Client::builder(url).trusted_files(trusted_by_python());
     for (name, value) in given {
         if !value.is_none() {
             builder = option(builder, &name.extract::<String>()?, &value, host)?;

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::future::Future;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -313,6 +314,18 @@ impl ClientBuilder {
         self
     }
 
+    /// PEM files, or folders of such, of certificates that the other programs of the host trust: they count besides those of the machine and
+    /// [`Self::root_certificates`]. They are read at the first TLS handshake; what is missing, cannot be read or is no root is passed over,
+    /// as those programs do. For bindings, which pass on what the environment of their language names. Default: none.
+    pub fn trusted_files<I>(mut self, files: I) -> Self
+    where
+        I: IntoIterator,
+        I::Item: Into<PathBuf>,
+    {
+        self.draft.http.trusted_files.extend(files.into_iter().map(Into::into));
+        self
+    }
+
     /// The certificate that the client shows, with its chain, and its key, both PEM.
     pub fn client_certificate(mut self, chain_pem: impl Into<Vec<u8>>, key_pem: impl Into<Vec<u8>>) -> Self {
         self.draft.http.client_identity =
@@ -320,7 +333,8 @@ impl ClientBuilder {
         self
     }
 
-    /// The proxy, for example `http://127.0.0.1:3128`. Default: the one of the environment.
+    /// The proxy, for example `http://127.0.0.1:3128`. Default: the one of the environment, but for the machine itself and what `NO_PROXY`
+    /// names.
     pub fn proxy(mut self, url: impl Into<String>) -> Self {
         self.draft.http.proxy = ProxySetting::Url(url.into());
         self

@@ -17,6 +17,7 @@ use crate::policy::budget::{self, BudgetSize};
 use crate::transport::answer::Limits;
 use crate::transport::exchange::Exchange;
 use crate::transport::headers;
+use crate::transport::http::no_proxy::is_exempt;
 use crate::transport::http::{HttpExchange, HttpSettings, ProxySetting};
 use crate::transport::redact::Secrets;
 use crate::transport::wire::HeaderProvider;
@@ -168,9 +169,14 @@ impl Draft {
         let headers = headers::from_caller(self.headers.iter().map(|(name, value)| (name.as_str(), value.as_str())))?;
         let proxy = if let ProxySetting::Url(proxy) = &self.http.proxy { Some(&**proxy) } else { None };
         let secrets = Secrets::new(&url, &headers, proxy);
+        let mut http = self.http;
+        // A client speaks to one origin: what holds for its URL holds for all that it sends.
+        if matches!(http.proxy, ProxySetting::Environment) && is_exempt(&url) {
+            http.proxy = ProxySetting::None;
+        }
         let exchange = match self.exchange {
             Some(exchange) => exchange,
-            None => Arc::new(HttpExchange::new(self.http)?),
+            None => Arc::new(HttpExchange::new(http)?),
         };
         Ok(Parts {
             url,

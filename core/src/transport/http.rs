@@ -8,7 +8,8 @@
 //! is marked before it is handed over, and the mark is taken back only if the failure proves that no connection carried it.
 
 use std::fmt;
-use std::sync::OnceLock;
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -18,13 +19,16 @@ use futures_util::{StreamExt, TryStreamExt};
 use reqwest::{Client, ClientBuilder, Proxy, redirect, retry};
 use rustls::ClientConfig;
 
+use self::addresses::Addresses;
 use super::exchange::{Cause, Exchange, WireFailure, WireRequest, WireResponse};
 use super::probe::ProbedBody;
 use super::tls::{self, TlsOptions};
 use crate::config::OptionError;
 
+mod addresses;
 mod cause;
 mod coding;
+pub(crate) mod no_proxy;
 
 /// How a connection proves that the other side is alive: TCP keep-alive.
 #[derive(Clone, Copy, Debug)]
@@ -85,6 +89,8 @@ pub(crate) struct HttpSettings {
     pub(crate) tcp_keep_alive: TcpKeepAlive,
     pub(crate) http2_ping: Http2Ping,
     pub(crate) root_certificates_pem: Option<Vec<u8>>,
+    /// Files and folders of more of them, which may be missing or unfit.
+    pub(crate) trusted_files: Vec<PathBuf>,
     pub(crate) client_identity: Option<ClientIdentity>,
     pub(crate) proxy: ProxySetting,
     pub(crate) http_version: HttpVersion,
@@ -99,6 +105,7 @@ impl Default for HttpSettings {
             tcp_keep_alive: TcpKeepAlive { interval: Duration::from_secs(15), retries: 3 },
             http2_ping: Http2Ping { interval: Duration::from_secs(30), timeout: Duration::from_secs(20) },
             root_certificates_pem: None,
+            trusted_files: Vec::new(),
             client_identity: None,
             proxy: ProxySetting::Environment,
             http_version: HttpVersion::Auto,
@@ -126,6 +133,7 @@ impl fmt::Debug for HttpSettings {
 pub(crate) struct HttpExchange {
     settings: HttpSettings,
     tls: ClientConfig,
+    addresses: Addresses,
     pooled: Client,
     /// Never reuses a connection; made when first asked for.
     fresh: OnceLock<Client>,
@@ -137,15 +145,20 @@ impl HttpExchange {
     /// # Errors
     /// Names the option that cannot be used.
     pub(crate) fn new(settings: HttpSettings) -> Result<Self, OptionError> {
+        Self::with_addresses(settings, Addresses::default())
+    }
+
+    fn with_addresses(settings: HttpSettings, addresses: Addresses) -> Result<Self, OptionError> {
         let tls = tls::client_config(&TlsOptions {
             root_certificates: settings.root_certificates_pem.as_deref(),
+            trusted_files: &settings.trusted_files,
             identity: settings.client_identity.as_ref(),
             http_version: settings.http_version,
         })?;
-        let pooled = builder(&settings, &tls)?
+        let pooled = builder(&settings, &tls, &addresses)?
             .build()
             .map_err(|error| OptionError::new("http_version", format!("the HTTP client was not made: {error}")))?;
-        Ok(Self { settings, tls, pooled, fresh: OnceLock::new() })
+        Ok(Self { settings, tls, addresses, pooled, fresh: OnceLock::new() })
     }
 
     fn client(&self, fresh_connection: bool) -> Result<&Client, WireFailure> {
@@ -156,7 +169,7 @@ impl HttpExchange {
             return Ok(client);
         }
         let unusable = |source| WireFailure { cause: Cause::BadRequest, source: Some(source) };
-        let client = builder(&self.settings, &self.tls)
+        let client = builder(&self.settings, &self.tls, &self.addresses)
             .map_err(|error| unusable(Box::new(error)))?
             .pool_max_idle_per_host(0)
             .build()
@@ -171,7 +184,7 @@ impl fmt::Debug for HttpExchange {
     }
 }
 
-fn builder(settings: &HttpSettings, tls: &ClientConfig) -> Result<ClientBuilder, OptionError> {
+fn builder(settings: &HttpSettings, tls: &ClientConfig, addresses: &Addresses) -> Result<ClientBuilder, OptionError> {
     let keep_alive = settings.tcp_keep_alive;
     let mut builder = Client::builder()
         .user_agent(concat!("oncewire/", env!("CARGO_PKG_VERSION")))
@@ -179,6 +192,7 @@ fn builder(settings: &HttpSettings, tls: &ClientConfig) -> Result<ClientBuilder,
         .retry(retry::never())
         .referer(false)
         .tls_backend_preconfigured(tls.clone())
+        .dns_resolver(Arc::new(addresses.clone()))
         .connect_timeout(settings.connect_timeout)
         .pool_idle_timeout(settings.pool_idle_timeout)
         .tcp_keepalive(keep_alive.interval)
@@ -232,6 +246,9 @@ impl Exchange for HttpExchange {
         }
         match outgoing.send().await {
             Ok(mut response) => {
+                if let Some(from) = response.remote_addr() {
+                    self.addresses.answered(from.ip());
+                }
                 let status = response.status();
                 let mut headers = std::mem::take(response.headers_mut());
                 let body = coding::decoded(&mut headers, until_broken(response.bytes_stream()));

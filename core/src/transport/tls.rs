@@ -4,7 +4,10 @@
 //! read at the first handshake and not before, so a client of an `http` URL works in a container that has none, and one of an
 //! `https` URL there fails with a text that says what is missing.
 
+mod trusted;
+
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
@@ -21,6 +24,8 @@ use crate::config::OptionError;
 pub(crate) struct TlsOptions<'a> {
     /// PEM, in addition to the roots of the machine.
     pub(crate) root_certificates: Option<&'a [u8]>,
+    /// PEM files, and folders of such, in addition; what cannot be read or used is passed over.
+    pub(crate) trusted_files: &'a [PathBuf],
     /// What the client shows to a server that asks for a certificate.
     pub(crate) identity: Option<&'a ClientIdentity>,
     /// Which versions of HTTP are offered by ALPN.
@@ -34,7 +39,7 @@ pub(crate) struct TlsOptions<'a> {
 pub(crate) fn client_config(options: &TlsOptions<'_>) -> Result<ClientConfig, OptionError> {
     let provider = Arc::new(ring::default_provider());
     let roots = options.root_certificates.map(extra_roots).transpose()?.unwrap_or_default();
-    let verifier = LazyVerifier::new(Arc::clone(&provider), roots);
+    let verifier = LazyVerifier::new(Arc::clone(&provider), roots, options.trusted_files.to_vec());
     let builder = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .map_err(|error| OptionError::new("http_version", error.to_string()))?
@@ -98,10 +103,11 @@ struct LazyVerifier {
 }
 
 impl LazyVerifier {
-    fn new(provider: Arc<CryptoProvider>, roots: Vec<CertificateDer<'static>>) -> Self {
+    fn new(provider: Arc<CryptoProvider>, roots: Vec<CertificateDer<'static>>, files: Vec<PathBuf>) -> Self {
         let for_load = Arc::clone(&provider);
         let load = move || {
-            let verifier = Verifier::new_with_extra_roots(roots.iter().cloned(), Arc::clone(&for_load));
+            let roots = roots.iter().cloned().chain(trusted::read(&files));
+            let verifier = Verifier::new_with_extra_roots(roots, Arc::clone(&for_load));
             verifier.map(|verifier| Arc::new(verifier) as Arc<dyn ServerCertVerifier>)
         };
         Self::with_load(provider, Box::new(load))

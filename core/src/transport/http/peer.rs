@@ -38,7 +38,15 @@ impl Peer {
         F: Fn(TcpStream, Counts) -> S + Send + 'static,
         S: Future<Output = ()> + Send + 'static,
     {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        Self::on(TcpListener::bind("127.0.0.1:0").await.unwrap(), script)
+    }
+
+    /// As [`Self::new`], on this listener.
+    pub(crate) fn on<F, S>(listener: TcpListener, script: F) -> Self
+    where
+        F: Fn(TcpStream, Counts) -> S + Send + 'static,
+        S: Future<Output = ()> + Send + 'static,
+    {
         let address = listener.local_addr().unwrap();
         let counts = Counts::default();
         let for_task = counts.clone();

@@ -450,3 +450,51 @@ async fn a_name_that_is_not_found_takes_no_body() {
     assert!(matches!(cause, Cause::DnsUnknownHost | Cause::DnsTemporary), "{cause:?}");
     assert!(!probe.body_taken());
 }
+
+/// The loopback network has many addresses on Linux alone.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn an_address_that_was_passed_over_is_not_tried_first_again() {
+    use futures_util::FutureExt;
+    use tokio::net::TcpListener;
+
+    let good = TcpListener::bind("127.0.0.2:0").await.unwrap();
+    let port = good.local_addr().unwrap().port();
+    let peer = Peer::on(good, |mut stream, counts| async move {
+        while read_request(&mut stream, &counts).await.is_some() {
+            stream.write_all(OK).await.unwrap();
+        }
+    });
+    let found = [1, 2].map(|host| std::net::SocketAddr::from(([127, 0, 0, host], 0)));
+    let addresses = Addresses::new(move |_| async move { Ok(found.to_vec()) }.boxed());
+    let settings = HttpSettings { proxy: ProxySetting::None, ..HttpSettings::default() };
+    let exchange = HttpExchange::with_addresses(settings, addresses).unwrap();
+    let url = url::Url::parse(&format!("http://server.test:{port}/mcp")).unwrap();
+    let send = || {
+        let request = WireRequest { fresh_connection: true, probe: Probe::new(), ..post(url.clone()) };
+        exchange.send(request)
+    };
+    // Nobody listens on the first.
+    assert_eq!(send().await.unwrap().status, 200);
+    let first = TcpListener::bind(("127.0.0.1", port)).await.unwrap();
+    for _ in 0..3 {
+        assert_eq!(send().await.unwrap().status, 200);
+    }
+    assert!(first.accept().now_or_never().is_none(), "it was tried again");
+    assert_eq!((peer.arrivals(), peer.connections()), (4, 4));
+    // Once the other one is gone it is tried again, and found.
+    let answering = Peer::on(first, |mut stream, counts| async move {
+        while read_request(&mut stream, &counts).await.is_some() {
+            stream.write_all(OK).await.unwrap();
+        }
+    });
+    drop(peer);
+    let mut tries = 0;
+    // The listener of the peer closes when its task is dropped, which is soon.
+    while answering.arrivals() == 0 && tries < 100 {
+        let _ = send().await;
+        tries += 1;
+        tokio::task::yield_now().await;
+    }
+    assert!(answering.arrivals() > 0);
+}

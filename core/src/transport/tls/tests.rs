@@ -103,6 +103,38 @@ async fn a_certificate_of_an_own_authority_is_accepted() {
 }
 
 #[tokio::test]
+async fn files_that_the_host_trusts_count_and_unfit_ones_cost_nothing() {
+    let authority = authority();
+    let peer = peer(acceptor(&authority, false)).await;
+    let place = std::env::temp_dir().join(format!("oncewire-trusted-{}", std::process::id()));
+    let folder = place.join("folder");
+    std::fs::create_dir_all(&folder).unwrap();
+    let (good, bad) = (place.join("good.pem"), place.join("bad.pem"));
+    let other = identity(&self::authority());
+    let key = other.private_key_pem;
+    std::fs::write(
+        &good,
+        [b"# a comment\n".to_vec(), key.clone(), NOT_A_CERTIFICATE.to_vec(), authority.pem().into()].concat(),
+    )
+    .unwrap();
+    std::fs::write(&bad, [BROKEN, b"rubbish"].concat()).unwrap();
+    std::fs::write(folder.join("a.pem"), &key).unwrap();
+    std::fs::write(folder.join("b.crt"), authority.pem()).unwrap();
+    let missing = place.join("missing.pem");
+    for (files, accepted) in [
+        (vec![good.clone()], true),
+        (vec![folder.clone()], true),
+        (vec![missing.clone(), bad.clone(), good], true),
+        (vec![missing, bad], false),
+    ] {
+        let settings = HttpSettings { trusted_files: files.clone(), ..HttpSettings::default() };
+        let answer = send(&peer, settings).await.0;
+        assert_eq!(answer.is_ok(), accepted, "{files:?}: {answer:?}");
+    }
+    std::fs::remove_dir_all(place).unwrap();
+}
+
+#[tokio::test]
 async fn a_certificate_of_an_unknown_authority_is_refused_before_the_body() {
     let peer = peer(acceptor(&authority(), false)).await;
     let other = Some(authority().pem().into_bytes());
@@ -172,7 +204,8 @@ async fn a_machine_without_roots_fails_the_handshake_and_says_what_is_missing() 
 }
 
 fn options_error(roots: Option<&[u8]>, identity: Option<&ClientIdentity>) -> OptionError {
-    let options = TlsOptions { root_certificates: roots, identity, http_version: HttpVersion::Auto };
+    let options =
+        TlsOptions { root_certificates: roots, trusted_files: &[], identity, http_version: HttpVersion::Auto };
     client_config(&options).unwrap_err()
 }
 
@@ -212,7 +245,8 @@ fn an_identity_that_cannot_be_used_names_its_half() {
 
 #[test]
 fn nothing_is_installed_for_the_whole_process() {
-    let options = TlsOptions { root_certificates: None, identity: None, http_version: HttpVersion::Auto };
+    let options =
+        TlsOptions { root_certificates: None, trusted_files: &[], identity: None, http_version: HttpVersion::Auto };
     let config = client_config(&options).unwrap();
     assert_eq!(config.alpn_protocols, [b"h2".to_vec(), b"http/1.1".to_vec()]);
     assert!(CryptoProvider::get_default().is_none());
