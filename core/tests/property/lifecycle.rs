@@ -134,9 +134,14 @@ impl Judge<'_> {
                 let mut well = of_it.filter(|entry| entry.status.is_some_and(|status| status.is_success()));
                 well.any(|entry| entry.method() != "DELETE" && entry.over.is_some_and(|(at, _)| at >= since))
             };
-            // Who replaces it by hand, or closes, need not have waited for what it says of itself.
+            // Who replaces it by hand, closes, or gives up a call, need not have waited for what it says of itself.
             let by_hand = |happening: &Happening| matches!(happening.what, What::Recover | What::Close);
-            let auto = self.script.client.recovery == Recovery::Auto && !self.script.happenings.iter().any(by_hand);
+            let interrupted =
+                |plan: &CallPlan| plan.cancel_ms.is_some() || plan.timeout_ms.is_some() || plan.idle_ms.is_some();
+            let script = self.script;
+            let auto = script.client.recovery == Recovery::Auto
+                && !script.happenings.iter().any(by_hand)
+                && !script.calls.iter().any(interrupted);
             words_say_so && auto && first.is_some_and(|since| !lives(since))
         };
         let given = self.given();
