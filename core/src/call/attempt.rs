@@ -5,20 +5,25 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use http::{HeaderMap, StatusCode};
+use tokio::time::timeout;
 
 use super::record::CallRecord;
 use crate::event::{Event, EventName};
 use crate::outcome::Kind;
+use crate::rpc::elsewhere::Elsewhere;
 use crate::rpc::message::{Message, ParseError, request_bytes};
 use crate::rpc::params::Params;
 use crate::rpc::router::{Origin, Router};
-use crate::session::Session;
+use crate::session::{Hearing, Session};
 use crate::transport::answer::{Activity, Answer, AnswerReader, Limits, Position, Waiting};
-use crate::transport::classify::{End, Evidence};
+use crate::transport::classify::{self, AnswerId, End, Evidence};
 use crate::transport::exchange::{WireFailure, WireResponse};
 use crate::transport::headers::Standing;
 use crate::transport::probe::Probe;
 use crate::transport::wire::{Carried, Unready, Wire};
+
+/// How long a GET stream may take to open that the answer may come on.
+const OPENING_PATIENCE: Duration = Duration::from_secs(2);
 
 /// What an attempt is made with.
 pub(crate) struct Attempt<'a> {
@@ -37,6 +42,8 @@ pub(crate) struct Attempt<'a> {
     pub(crate) on_head: Option<&'a HeadWatch<'a>>,
     /// Shown every message that is not the answer, before it is routed.
     pub(crate) on_message: Option<&'a MessageWatch<'a>>,
+    /// Where its answer is put that comes on another stream.
+    pub(crate) elsewhere: Elsewhere<'a>,
 }
 
 /// Told the head of an answer.
@@ -72,7 +79,7 @@ pub(crate) struct Sent {
 pub(crate) struct Patience {
     /// Always.
     pub(crate) idle: Option<Duration>,
-    /// Once the session is declared gone, on a resumed stream, and behind what may have been the answer but cannot be read.
+    /// Once the session is declared gone, on a resumed stream, on the GET stream where the answer has to come on that, and behind what may have been the answer but cannot be read.
     pub(crate) orphan: Option<Duration>,
 }
 
@@ -144,17 +151,19 @@ impl<'a> Attempt<'a> {
         limits: Limits,
         session: Option<&'a Arc<Session>>,
     ) -> Self {
+        let id = wire.ids.next();
         Self {
             wire,
             router,
             limits,
             session,
             call: None,
-            id: wire.ids.next(),
+            id,
             fresh_connection: false,
             patience: Patience::default(),
             on_head: None,
             on_message: None,
+            elsewhere: router.expect_answer(id),
         }
     }
 
@@ -197,16 +206,55 @@ impl<'a> Attempt<'a> {
         if let (Some(call), Some(identity)) = (self.call, ready.identity) {
             call.goes_out_as(identity);
         }
-        let (activity, waiting) = (Arc::new(Activity::start()), Waiting::default());
-        let response = tokio::select! {
-            biased;
-            response = self.wire.send(ready) => match response {
-                Ok(response) => response,
-                Err(failure) => return (Ended::NoHead(failure), Some(sent)),
-            },
-            () = self.silence(&activity, false, &waiting) => return (Ended::Silent { head_arrived: false }, Some(sent)),
+        let exchanging = async {
+            let (activity, waiting) = (Arc::new(Activity::start()), Waiting::default());
+            let response = tokio::select! {
+                biased;
+                response = self.wire.send(ready) => match response {
+                    Ok(response) => response,
+                    Err(failure) => return Ended::NoHead(failure),
+                },
+                () = self.silence(&activity, false, &waiting) => return Ended::Silent { head_arrived: false },
+            };
+            self.read(response, position, &activity, false).await
         };
-        (self.read(response, position, &activity, false).await, Some(sent))
+        (self.or_elsewhere(exchanging).await, Some(sent))
+    }
+
+    /// What an exchange gives, unless the answer comes on another stream first.
+    pub(crate) async fn or_elsewhere(&self, exchanging: impl Future<Output = Ended>) -> Ended {
+        let message = tokio::select! {
+            biased;
+            // Looked at first: the end of the stream that it came on ends the exchange that waits for it, too.
+            message = self.elsewhere.came() => message,
+            ended = exchanging => return ended,
+        };
+        let answer = Answer::of(message, AnswerId::Ours, self.wire.secrets());
+        let answer = answer.unwrap_or(Answer::Stopped { failure: None });
+        // It came without a head of its own. An answer counts under any status; this one says nothing.
+        Ended::Head { status: StatusCode::OK, headers: HeaderMap::new(), answer }
+    }
+
+    /// The request was taken, and its answer may come on the GET stream. Waits while that is open and says something now and then; is it
+    /// silent for too long?
+    async fn is_silent_elsewhere(&self, session: &Session) -> bool {
+        let mut hearing = session.hearing().subscribe();
+        let opening = hearing.wait_for(|hearing| !matches!(hearing, Hearing::Opening));
+        let Ok(Ok(Hearing::Open(activity))) =
+            timeout(OPENING_PATIENCE, opening).await.map(|open| open.map(|open| open.clone()))
+        else {
+            return false;
+        };
+        activity.touch();
+        let closed = async {
+            // Every change is an end: the next stream is another one.
+            let _ = hearing.changed().await;
+        };
+        let waiting = Waiting::default();
+        tokio::select! {
+            () = closed => false,
+            () = self.silence(&activity, true, &waiting) => true,
+        }
     }
 
     /// Reads the answer from the response to the POST, or from a GET that resumes it.
@@ -251,7 +299,15 @@ impl<'a> Attempt<'a> {
         tokio::pin!(reading);
         tokio::select! {
             biased;
-            answer = &mut reading => return Ended::Head { status, headers, answer },
+            answer = &mut reading => {
+                if let (Some(session), false) = (self.session, resumed)
+                    && classify::is_answered_elsewhere(status, &answer.body_end(&Position::default()))
+                    && self.is_silent_elsewhere(session).await
+                {
+                    return Ended::Silent { head_arrived: true };
+                }
+                return Ended::Head { status, headers, answer };
+            }
             () = self.silence(activity, resumed, &waiting) => waiting.over.cancel(),
         }
         match reading.now_or_never() {

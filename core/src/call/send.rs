@@ -53,6 +53,7 @@ impl Driver {
             },
             on_head: None,
             on_message: None,
+            elsewhere: core.router.expect_answer(id),
         };
         self.counts.resumes = 0;
         self.counts.empty_resumes = 0;
@@ -81,7 +82,7 @@ impl Driver {
                 }
             }
         };
-        drop((progress, sign_of_life));
+        drop((progress, sign_of_life, attempt));
         let pieces = Pieces {
             conclusion,
             phase: self.record.phase(),

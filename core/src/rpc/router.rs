@@ -15,6 +15,7 @@ use serde_json::value::RawValue;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
+use super::elsewhere::{Elsewhere, Unanswered};
 use super::id::Id;
 use super::message::{Message, error_bytes, result_bytes};
 use crate::cache::ResultCache;
@@ -58,6 +59,7 @@ pub(crate) struct Router {
     cache: Arc<ResultCache>,
     handler_slots: Arc<Semaphore>,
     reply_slots: Arc<Semaphore>,
+    unanswered: Unanswered,
     /// The calls that wait for progress, by progress token.
     progress: Mutex<HashMap<u64, Weak<CallRecord>>>,
     /// The handlers that run, by generation and id, so that the server can cancel them.
@@ -79,6 +81,7 @@ impl Router {
             cache,
             handler_slots: Arc::new(Semaphore::new(CONCURRENT_HANDLERS)),
             reply_slots: Arc::new(Semaphore::new(CONCURRENT_REPLIES)),
+            unanswered: Unanswered::default(),
             progress: Mutex::default(),
             running: Arc::default(),
         }
@@ -90,14 +93,21 @@ impl Router {
         ProgressGuard { router: Arc::clone(self), token }
     }
 
+    /// The answer to this request is taken wherever it comes, until this is dropped.
+    pub(crate) fn expect_answer(&self, id: u64) -> Elsewhere<'_> {
+        self.unanswered.expect(id)
+    }
+
     /// Takes one message.
     pub(crate) fn route(&self, message: Message, origin: Origin<'_>) {
         match message {
             Message::Request { id, method, params } => self.request(&id, &method, params.as_deref(), origin),
             Message::Notification { method, params } => self.notification(&method, params.as_deref(), origin),
-            // An answer that nobody waits for any more.
-            Message::Result { .. } | Message::Error { .. } => {
-                tracing::debug!(target: "oncewire", "an answer to no request of this stream was dropped");
+            answer @ (Message::Result { .. } | Message::Error { .. }) => {
+                // Nobody waits for it any more, or ever did.
+                if self.unanswered.take(answer).is_some() {
+                    tracing::debug!(target: "oncewire", "an answer to no request that waits was dropped");
+                }
             }
         }
     }

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use http::HeaderValue;
 use serde_json::json;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
@@ -344,6 +344,7 @@ impl Handshake {
             disowned: AtomicBool::new(false),
             refusals: AtomicU32::new(0),
             signs: Arc::new(()),
+            hearing: watch::Sender::default(),
             ended: AtomicBool::new(false),
             wire: Arc::clone(&self.wire),
             delete_timeout: self.delete_timeout,

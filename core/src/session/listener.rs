@@ -13,18 +13,19 @@ use bytes::Bytes;
 use futures_util::StreamExt;
 use futures_util::stream::BoxStream;
 use http::HeaderValue;
+use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout};
 
-use super::Session;
 use super::opens::{Brought, Opens};
 use super::sessions::Sessions;
 use super::subscriptions::Subscriptions;
+use super::{Hearing, Session};
 use crate::event::{Event, EventName};
 use crate::policy::decide::RESUME_WAIT_MAX;
-use crate::rpc::message::read_event;
+use crate::rpc::message::{Message, parse, read_event};
 use crate::rpc::router::{Origin, Router};
 use crate::sse::stream::{EventStream, Item};
-use crate::transport::answer::{Limits, REFUSAL_PATIENCE};
+use crate::transport::answer::{Activity, Limits, REFUSAL_PATIENCE};
 use crate::transport::classify::{self, ListenerConclusion};
 use crate::transport::exchange::{WireFailure, WireResponse};
 use crate::transport::headers;
@@ -195,12 +196,12 @@ impl Listener {
 
     async fn open(&self, sessions: &Weak<Sessions>, session: &Weak<Session>, course: &mut Course) -> Open {
         const NOTHING: Open = Open::Ended(Brought { since: None, carried: false, spoke: false });
-        let Some(carried) = session.upgrade().map(|session| session.carried()) else {
-            return Open::Off(Off::SessionOver);
-        };
+        let known = session.upgrade().map(|session| (session.carried(), session.hearing().clone()));
+        let Some((carried, hearing)) = known else { return Open::Off(Off::SessionOver) };
         // A host that gives no token or no headers may give them next time.
         let Ok(ready) = self.wire.get(carried, course.last_event_id.clone()).await else { return NOTHING };
         let token = ready.token;
+        let hearing = Heard::opening(hearing);
         let (head, body) = match self.wire.send(ready).await {
             Ok(WireResponse { status, headers, body }) => (Ok((status, headers)), Some(body)),
             Err(failure) => (Err(failure.cause), None),
@@ -219,7 +220,7 @@ impl Listener {
                     };
                     self.wire.events.emit(Event::of_generation(EventName::ListenerOn, generation));
                 }
-                Open::Ended(self.read(session, body, course).await)
+                Open::Ended(self.read(session, body, course, &hearing).await)
             }
             (ListenerConclusion::NotOffered, _) => Open::Off(Off::NotOffered),
             (ListenerConclusion::Unauthorized, _) => Open::Unauthorized(token),
@@ -242,13 +243,14 @@ impl Listener {
         }
     }
 
-    async fn read(&self, session: &Weak<Session>, body: Body, course: &mut Course) -> Brought {
+    async fn read(&self, session: &Weak<Session>, body: Body, course: &mut Course, heard: &Heard) -> Brought {
         // An open stream shows that the server knows the session.
         let _open = session.upgrade().map(|session| session.sign_of_life());
         let mut brought = Brought { since: Some(Instant::now()), ..Brought::default() };
         let carried = Arc::new(AtomicBool::new(false));
-        let watched = Arc::clone(&carried);
+        let (watched, activity) = (Arc::clone(&carried), heard.open());
         let body = body.inspect(move |chunk| {
+            activity.touch();
             if chunk.as_ref().is_ok_and(|chunk| !chunk.is_empty()) {
                 watched.store(true, Ordering::Relaxed);
             }
@@ -257,8 +259,15 @@ impl Listener {
         loop {
             let event = match events.next().await {
                 Item::Event(event) => event,
-                // Half an event, as it may be: if it has an id, it comes again.
-                Item::Unfinished(_) => continue,
+                // Half an event, as it may be: if it has an id, it comes again. Only an answer in it counts.
+                Item::Unfinished(data) => {
+                    let is_answer =
+                        |message: &Message| matches!(message, Message::Result { .. } | Message::Error { .. });
+                    for message in parse(data.as_bytes()).unwrap_or_default().into_iter().filter(is_answer) {
+                        self.router.route(message, Origin::default());
+                    }
+                    continue;
+                }
                 Item::Ended | Item::Broken(_) | Item::TooLarge => break,
             };
             if let Some(id) = event.id {
@@ -285,6 +294,28 @@ impl Listener {
         }
         brought.carried = carried.load(Ordering::Relaxed);
         brought
+    }
+}
+
+/// Tells those whose answer may come on the stream how it stands; closed when dropped.
+struct Heard(watch::Sender<Hearing>);
+
+impl Heard {
+    fn opening(hearing: watch::Sender<Hearing>) -> Self {
+        hearing.send_replace(Hearing::Opening);
+        Self(hearing)
+    }
+
+    fn open(&self) -> Arc<Activity> {
+        let activity = Arc::new(Activity::start());
+        self.0.send_replace(Hearing::Open(Arc::clone(&activity)));
+        activity
+    }
+}
+
+impl Drop for Heard {
+    fn drop(&mut self) {
+        self.0.send_replace(Hearing::Closed);
     }
 }
 

@@ -22,7 +22,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
 use http::HeaderValue;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
@@ -31,6 +31,7 @@ use crate::era::Lifecycle;
 use crate::era::terms::{Terms, routing_headers};
 use crate::results::InitializeResult;
 use crate::rpc::params::Params;
+use crate::transport::answer::Activity;
 use crate::transport::classify;
 use crate::transport::headers::SessionId;
 use crate::transport::wire::{Carried, Wire};
@@ -54,6 +55,8 @@ pub(crate) struct Session {
     retired: CancellationToken,
     /// A call was answered.
     answered: Notify,
+    /// How its GET stream stands.
+    hearing: watch::Sender<Hearing>,
     /// The server has said that it does not know the session, and has not shown otherwise since: no DELETE for it.
     disowned: AtomicBool,
     /// Refusals in a row that may mean the session, that ended their calls.
@@ -69,6 +72,17 @@ pub(crate) struct Session {
 #[derive(Debug)]
 pub(crate) struct SignOfLife {
     _held: Arc<()>,
+}
+
+/// How the GET stream of a session stands, for those whose answer may come on it.
+#[derive(Clone, Debug, Default)]
+pub(crate) enum Hearing {
+    #[default]
+    Closed,
+    /// It was asked for.
+    Opening,
+    /// It is open; when its last byte came.
+    Open(Arc<Activity>),
 }
 
 impl Session {
@@ -151,6 +165,11 @@ impl Session {
     /// Waits until a call on it is answered, from now on.
     pub(crate) async fn answers(&self) {
         self.answered.notified().await;
+    }
+
+    /// How its GET stream stands.
+    pub(crate) fn hearing(&self) -> &watch::Sender<Hearing> {
+        &self.hearing
     }
 
     pub(crate) fn retire(&self) {

@@ -57,7 +57,7 @@ pub(crate) async fn resume(attempt: &Attempt<'_>, position: &mut Position, opene
     match (conclusion, token) {
         (ResumeConclusion::Open, _) => {
             opened();
-            Resumed::Read(attempt.read(response, position, &activity, true).await)
+            Resumed::Read(attempt.or_elsewhere(attempt.read(response, position, &activity, true)).await)
         }
         (ResumeConclusion::Empty, _) => Resumed::Empty(Nothing {
             reason: Some(reason),

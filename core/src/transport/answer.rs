@@ -117,6 +117,18 @@ impl Answer {
         Self::Missing { excerpt, digest: words::digest(&String::from_utf8_lossy(body)) }
     }
 
+    /// The answer that this message is, if it is one.
+    pub(crate) fn of(message: Message, id: AnswerId, secrets: &Secrets) -> Option<Self> {
+        match message {
+            Message::Result { result, .. } => Some(Self::Result(result)),
+            Message::Error { error, .. } => {
+                let shown = secrets.shown(&error.message, SHOWN);
+                Some(Self::Error { error, id, shown })
+            }
+            Message::Request { .. } | Message::Notification { .. } => None,
+        }
+    }
+
     /// The fact, as `classify` takes it.
     pub(crate) fn body_end<'a>(&'a self, position: &Position) -> BodyEnd<'a> {
         match self {
@@ -292,20 +304,19 @@ impl AnswerReader<'_> {
     fn pick(&self, messages: Vec<Message>) -> Option<Answer> {
         let mut answer = None;
         for message in messages {
-            match message {
-                Message::Result { id, result } if id.as_ours() == Some(self.our_id) => {
-                    answer.get_or_insert(Answer::Result(result));
+            let id = match &message {
+                Message::Result { id, .. } if id.as_ours() == Some(self.our_id) => AnswerId::Ours,
+                Message::Error { id, .. } if !self.is_of_another(id.as_ref()) => match id {
+                    Some(id) if id.as_ours() == Some(self.our_id) => AnswerId::Ours,
+                    _ => AnswerId::Foreign,
+                },
+                // A result or an error of another request is never delivered as the answer to this one.
+                _ => {
+                    (self.other)(message);
+                    continue;
                 }
-                Message::Error { id, error } if !self.is_of_another(id.as_ref()) => {
-                    let ours = id.is_some_and(|id| id.as_ours() == Some(self.our_id));
-                    let id = if ours { AnswerId::Ours } else { AnswerId::Foreign };
-                    let shown = self.secrets.shown(&error.message, SHOWN);
-                    answer.get_or_insert(Answer::Error { error, id, shown });
-                }
-                // Never delivered as the answer to this request.
-                Message::Result { .. } | Message::Error { .. } => {}
-                other => (self.other)(other),
-            }
+            };
+            answer = answer.or_else(|| Answer::of(message, id, self.secrets));
         }
         answer
     }

@@ -20,7 +20,7 @@ pub use call::{call, interrupted};
 pub use handshake::handshake;
 pub use probe::probe;
 pub use redirect::redirect;
-pub use streams::{accepted_notification, delete, is_success, listen, listener, resume};
+pub use streams::{accepted_notification, delete, is_answered_elsewhere, is_success, listen, listener, resume};
 pub use twin::Ping;
 pub(crate) use twin::{Refused, ping, twin};
 

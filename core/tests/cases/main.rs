@@ -7,6 +7,7 @@ mod cache;
 mod clocks;
 mod close;
 mod dropped;
+mod elsewhere;
 mod era_change;
 mod era_probe;
 mod era_terms;

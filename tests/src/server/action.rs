@@ -80,6 +80,8 @@ pub enum Action {
     Event(Event),
     /// The healthy answer as an SSE event, after running the request.
     AnswerEvent(AnswerEvent),
+    /// The healthy answer on every open GET stream, after running the request; the request itself gets what follows.
+    AnswerElsewhere,
     /// Progress notifications, if the request carried a token.
     Progress(Progress),
     /// A notification as an SSE event.

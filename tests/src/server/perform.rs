@@ -86,6 +86,10 @@ impl<W: Wire> Exchange<'_, W> {
                 return self.body(line.as_bytes()).await;
             }
             Action::Event(event) => return self.event(event).await,
+            Action::AnswerElsewhere => {
+                let message = self.message();
+                self.state.listeners.push(&message);
+            }
             Action::AnswerEvent(how) => return self.answer_event(how).await,
             Action::Progress(progress) => {
                 for nth in 1..=progress.count {

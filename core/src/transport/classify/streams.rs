@@ -85,6 +85,13 @@ pub fn accepted_notification(status: StatusCode) -> bool {
     is_success(status)
 }
 
+/// Was a request taken, to be answered on another stream? 202 is for notifications and replies (MCP 2025-11-25, transports, "Sending messages to
+/// the server"), but there are servers that answer every POST so while the GET stream is open.
+#[must_use]
+pub fn is_answered_elsewhere(status: StatusCode, body: &BodyEnd<'_>) -> bool {
+    status == StatusCode::ACCEPTED && matches!(body, BodyEnd::NoAnswer { excerpt } if excerpt.is_empty())
+}
+
 /// Can the body be a stream of messages? The body of any other status is read as one message or as a text.
 #[must_use]
 pub fn is_success(status: StatusCode) -> bool {

@@ -213,7 +213,8 @@ impl Open {
         mut self,
         steps: VecDeque<Step>,
     ) -> impl Stream<Item = Result<Bytes, WireFailure>> + Send + 'static {
-        self.left = steps.iter().filter(|step| matches!(step, Step::Chunk(_) | Step::Break(_))).count();
+        self.left =
+            steps.iter().filter(|step| matches!(step, Step::Chunk(_) | Step::Later(_) | Step::Break(_))).count();
         unfold((self, steps), |(mut open, mut steps)| async move {
             loop {
                 match steps.pop_front() {
@@ -222,6 +223,11 @@ impl Open {
                         return Some((Ok(bytes), (open, steps)));
                     }
                     Some(Step::Until(future)) => future.await,
+                    Some(Step::Later(bytes)) => {
+                        let bytes = bytes.await;
+                        open.left -= 1;
+                        return Some((Ok(bytes), (open, steps)));
+                    }
                     Some(Step::Break(cause)) => {
                         open.record(Over::Broken(cause));
                         steps.clear();

@@ -17,6 +17,7 @@ use crate::transport::exchange::Cause;
 pub(super) enum Step {
     Chunk(Bytes),
     Until(BoxFuture<'static, ()>),
+    Later(BoxFuture<'static, Bytes>),
     Break(Cause),
 }
 
@@ -105,6 +106,13 @@ impl Reply {
     #[must_use]
     pub fn until(mut self, future: impl Future<Output = ()> + Send + 'static) -> Self {
         self.steps.push_back(Step::Until(Box::pin(future)));
+        self
+    }
+
+    /// The bytes that the future gives, in one piece. It is first polled when the body is read up to here.
+    #[must_use]
+    pub fn later<B: Into<Bytes>>(mut self, bytes: impl Future<Output = B> + Send + 'static) -> Self {
+        self.steps.push_back(Step::Later(Box::pin(async move { bytes.await.into() })));
         self
     }
 
