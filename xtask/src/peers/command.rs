@@ -9,10 +9,10 @@ use tokio::task::LocalSet;
 use super::recipe::Recipe;
 use super::rows::{ROWS, Row, What};
 use super::situations::{self, Outcome};
-use super::{About, change, modern, table};
+use super::{About, change, modern, proxies, sessions, table};
 
-/// The longest that one server may take, installation left out.
-const SERVER_LIMIT: Duration = Duration::from_secs(600);
+/// The longest that one server may take, with its installation.
+const SERVER_LIMIT: Duration = Duration::from_secs(1_500);
 
 #[derive(clap::Args)]
 pub(crate) struct Options {
@@ -108,6 +108,9 @@ async fn try_what(row: &'static Row) -> Result<Result<Outcome, String>> {
             on_a_server(row, recipe, recipe.modern_about(), async |peer| modern::all(peer, row.name).await).await
         }
         What::Change { from, to, ends } => change::all(row.name, from, to, ends).await,
+        What::Framework(framework, era) => sessions::all(row.name, framework, era).await,
+        What::Proxy(proxy, wire) => proxies::all(row.name, proxy, wire).await,
+        What::Repeats(proxy, repeating) => proxies::repeated(row.name, proxy, repeating).await,
     }
 }
 

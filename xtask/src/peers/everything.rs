@@ -11,7 +11,7 @@ use super::offers::Offers;
 use super::place::Place;
 use super::process::Launch;
 use super::recipe::Recipe;
-use super::{About, Peer, Resumption, Talks, Tool};
+use super::{About, Peer, Resumption, Sessions, Talks, Tool};
 
 const PACKAGE: &str = "@modelcontextprotocol/server-everything";
 /// The version.
@@ -76,5 +76,8 @@ pub(crate) fn about(title: String) -> About {
             subscriptions: true,
         },
         talks: Talks::NONE,
+        sessions: Sessions::InMemory,
+        path: "/mcp",
+        token: None,
     }
 }

@@ -104,7 +104,7 @@ pub(crate) struct Scan {
 impl Scan {
     const METHOD: &'static [u8] = br#""method":""#;
     const REQUESTS: [&'static str; 3] = ["POST", "GET", "DELETE"];
-    const REST_OF_LINE: &'static str = " /mcp HTTP/1.1\r";
+    const REST_OF_LINE: &'static [u8] = b" HTTP/1.1\r";
     const SESSION: &'static [u8] = b"mcp-session-id:";
     const RESUMES: &'static [u8] = b"last-event-id:";
     /// The longest that a found thing can be; as much is kept of what is not decided yet.
@@ -148,9 +148,11 @@ impl Scan {
 
     fn line_end(&mut self, seen: &mut Seen) {
         // A request line may follow the body before it without a line end.
-        let request = Self::REQUESTS.into_iter().find(|http| {
-            self.line.strip_suffix(Self::REST_OF_LINE.as_bytes()).is_some_and(|line| line.ends_with(http.as_bytes()))
-        });
+        let line = self.line.strip_suffix(Self::REST_OF_LINE).unwrap_or_default();
+        let blank = line.iter().rposition(|byte| *byte == b' ').unwrap_or_default();
+        let (method, path) = line.split_at_checked(blank).unwrap_or_default();
+        let request =
+            Self::REQUESTS.into_iter().find(|http| path.starts_with(b" /") && method.ends_with(http.as_bytes()));
         if let Some(http) = request {
             seen.deletes += usize::from(http == "DELETE");
             self.current = Some(seen.exchanges.len());

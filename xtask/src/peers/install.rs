@@ -82,7 +82,7 @@ pub(crate) async fn cargo_project(project: &Path, program: &str) -> Result<PathB
 /// text says why it is not there.
 pub(crate) async fn apt(package: &str, program: &str) -> Result<Option<String>> {
     let _one_at_a_time = INSTALLING.lock().await;
-    if runs(program, &["-v"]).await && runs("setpriv", &["--version"]).await {
+    if tells_its_version(program).await && runs("setpriv", &["--version"]).await {
         return Ok(None);
     }
     let missing = format!("{program} is not on this machine: install the Debian package {package}");
@@ -97,7 +97,12 @@ pub(crate) async fn apt(package: &str, program: &str) -> Result<Option<String>> 
         apt.args(words).env("DEBIAN_FRONTEND", "noninteractive").env("RUNLEVEL", "1");
         finish(&mut apt).await.with_context(|| format!("{package} could not be installed by apt-get"))?;
     }
-    Ok((!runs(program, &["-v"]).await).then_some(missing))
+    Ok((!tells_its_version(program).await).then_some(missing))
+}
+
+/// Is it there? Some say so in one word, some in another.
+async fn tells_its_version(program: &str) -> bool {
+    runs(program, &["-v"]).await || runs(program, &["version"]).await
 }
 
 /// The interpreter of a virtual environment.
@@ -106,7 +111,7 @@ pub(crate) fn python_of(folder: &Path) -> PathBuf {
 }
 
 /// Runs the installation unless an earlier one ended well, which a marker file in the folder says.
-async fn once(
+pub(crate) async fn once(
     installer: &str,
     specifiers: &[&str],
     install: impl AsyncFnOnce(&Path) -> Result<()>,
@@ -132,7 +137,7 @@ async fn once(
 }
 
 /// Does this program start and end well?
-async fn runs(program: impl AsRef<OsStr>, arguments: &[&str]) -> bool {
+pub(crate) async fn runs(program: impl AsRef<OsStr>, arguments: &[&str]) -> bool {
     let mut command = Command::new(program);
     command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).kill_on_drop(true);
     command.status().await.is_ok_and(|status| status.success())

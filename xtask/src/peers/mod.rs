@@ -3,24 +3,28 @@
 //!
 //! | file | what it holds |
 //! | --- | --- |
-//! | `install.rs` | packages at pinned versions, into a folder of our own |
+//! | `install.rs`, `debian.rs` | packages at pinned versions, into a folder of our own |
 //! | `process.rs` | one server process: start, kill, start again on the same port |
 //! | `relay.rs`, `exchange.rs` | the wire between client and server, which can be cut or frozen, and what went past on it |
 //! | `ledger.rs` | what the server wrote down of the tools that ran |
 //! | `everything.rs`, `python_mcp.rs`, `python_fastmcp.rs`, `typescript_sdk.rs`, `server_package.rs`, `rmcp.rs` | one server each: how it is installed, started and what its tools are called |
+//! | `frameworks.rs`, `sessions.rs` | servers on what others publish, and what can befall their sessions |
 //! | `bridges.rs`, `middleboxes.rs` | what stands before a server |
 //! | `recipe.rs`, `place.rs` | all of these by one name each, and where one of them lives |
 //! | `offers.rs` | what a server offers besides tools, and one call of each method |
 //! | `trial.rs`, `situations.rs` | one client on one server, in every situation of the handshake era |
 //! | `modern/` | the same in the modern era |
 //! | `change.rs` | a server whose place is taken by one of another era |
+//! | `proxies/` | proxies before a backend that fails by a script |
 //! | `rows.rs`, `command.rs`, `table.rs` | `cargo xtask peers`: the rows of the tables, all of them run, and the page |
 
 mod bridges;
 mod change;
 mod command;
+mod debian;
 pub(crate) mod everything;
 mod exchange;
+mod frameworks;
 pub(crate) mod install;
 pub(crate) mod ledger;
 mod middleboxes;
@@ -28,6 +32,7 @@ mod modern;
 mod offers;
 mod place;
 pub(crate) mod process;
+mod proxies;
 mod python_fastmcp;
 pub(crate) mod python_mcp;
 mod recipe;
@@ -35,6 +40,7 @@ pub(crate) mod relay;
 mod rmcp;
 mod rows;
 mod server_package;
+mod sessions;
 mod situations;
 mod table;
 mod trial;
@@ -125,6 +131,39 @@ pub(crate) enum Resumption {
     Silent,
 }
 
+/// What a server makes of the sessions that it gives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sessions {
+    /// They end with the process, and with their `DELETE`.
+    InMemory,
+    /// They end with their `DELETE`, and every process knows them.
+    OutliveTheProcess,
+    /// It gives them, and takes every request without looking.
+    NotLookedAt,
+    /// It gives none.
+    None,
+}
+
+/// How a session may be lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Loss {
+    Restart,
+    Delete,
+    /// It is not lost: another process is asked.
+    OtherReplica,
+}
+
+impl Sessions {
+    /// Are they refused afterwards?
+    pub(crate) fn lost_by(self, loss: Loss) -> bool {
+        match self {
+            Self::InMemory => true,
+            Self::OutliveTheProcess => loss == Loss::Delete,
+            Self::NotLookedAt | Self::None => false,
+        }
+    }
+}
+
 /// How a server is called, what it holds, and what is known of it.
 #[derive(Clone, Debug)]
 pub(crate) struct About {
@@ -144,6 +183,11 @@ pub(crate) struct About {
     pub(crate) offers: Offers,
     /// In the modern era.
     pub(crate) talks: Talks,
+    pub(crate) sessions: Sessions,
+    /// Where its endpoint is.
+    pub(crate) path: &'static str,
+    /// What it must be told to be let in.
+    pub(crate) token: Option<&'static str>,
 }
 
 /// A server that runs, with the wire to it and its ledger.
@@ -184,7 +228,7 @@ impl Peer {
 
     /// Where a client finds it, past the relay.
     pub(crate) fn url(&self) -> String {
-        format!("http://{}/mcp", self.relay.address())
+        format!("http://{}{}", self.relay.address(), self.about.path)
     }
 
     /// Where it listens itself.
@@ -195,9 +239,10 @@ impl Peer {
     /// Ends the client's session behind its back, past the relay, as another process with the same session id could.
     pub(crate) async fn end_session(&self) -> Result<()> {
         let session = self.relay.session().context("the client has named no session yet")?;
-        let address = self.process.address();
+        let (address, path) = (self.process.address(), self.about.path);
+        let token = self.about.token.map(|token| format!("Authorization: Bearer {token}\r\n")).unwrap_or_default();
         let request = format!(
-            "DELETE /mcp HTTP/1.1\r\nHost: {address}\r\nMcp-Session-Id: {session}\r\nConnection: close\r\n\r\n"
+            "DELETE {path} HTTP/1.1\r\nHost: {address}\r\nMcp-Session-Id: {session}\r\n{token}Connection: close\r\n\r\n"
         );
         let mut stream = TcpStream::connect(address).await.context("cannot reach the server")?;
         stream.write_all(request.as_bytes()).await?;

@@ -22,6 +22,17 @@ pub(crate) struct Offers {
 }
 
 impl Offers {
+    /// Tools alone; nothing of this is called.
+    pub(crate) fn nothing() -> Self {
+        Self {
+            resource: "",
+            prompt: ("", Value::Null),
+            completion: ("", "", ""),
+            log_level: false,
+            subscriptions: false,
+        }
+    }
+
     /// What the small servers that come with this crate have.
     pub(crate) fn small(log_level: bool) -> Self {
         Self {

@@ -26,6 +26,12 @@ impl Place {
         Ok(Self { name: name.to_owned(), port: process::free_port()?, ledger, log })
     }
 
+    /// One for a replica: the same ledger, on another port.
+    pub(crate) fn another(&self) -> Result<Self> {
+        let log = super::folder()?.join(format!("{}.replica.log", self.name));
+        Ok(Self { port: process::free_port()?, log, ..self.clone() })
+    }
+
     /// The ledger, empty.
     pub(crate) fn open_ledger(&self) -> Result<Ledger> {
         Ledger::create(self.ledger.clone())

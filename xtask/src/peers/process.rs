@@ -23,7 +23,7 @@ use super::place::Place;
 /// Where the ports of servers are taken from.
 const PORTS: Range<u16> = 20_000..32_000;
 /// How long a server may take until it accepts connections.
-const START_TIMEOUT: Duration = Duration::from_secs(30);
+const START_TIMEOUT: Duration = Duration::from_secs(120);
 /// How long a server may take to end when it is asked to.
 const STOP_TIMEOUT: Duration = Duration::from_secs(10);
 /// The gap between two tries to connect to a server that starts; there is no event to wait for.

@@ -10,7 +10,7 @@ use super::offers::Offers;
 use super::place::Place;
 use super::process::Launch;
 use super::recipe::Recipe;
-use super::{About, Peer, Reports, Resumption, Talks, Tool};
+use super::{About, Peer, Reports, Resumption, Sessions, Talks, Tool};
 
 const PACKAGE: &str = "mcp";
 /// The last of the handshake era alone.
@@ -95,6 +95,9 @@ pub(crate) fn about(title: String, answers: Answers) -> About {
         retry: Duration::from_millis(500),
         offers: Offers::small(false),
         talks: Talks::NONE,
+        sessions: Sessions::InMemory,
+        path: "/mcp",
+        token: None,
     }
 }
 

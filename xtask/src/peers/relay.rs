@@ -20,6 +20,8 @@ pub(crate) struct Relay {
     wire: watch::Sender<Wire>,
     seen: Arc<Mutex<Seen>>,
     task: JoinHandle<()>,
+    /// Where new connections go, one after the other.
+    upstreams: watch::Sender<Vec<SocketAddr>>,
 }
 
 /// What the wire does to the connections on it.
@@ -36,12 +38,32 @@ struct Wire {
 impl Relay {
     /// Listens on a loopback port, and passes everything on.
     pub(crate) async fn start(upstream: SocketAddr) -> Result<Self> {
+        Self::between(upstream, false).await
+    }
+
+    /// The same, as a balancer without affinity: each request has a connection of its own, to the next of the servers that are given.
+    pub(crate) async fn in_turn(first: SocketAddr) -> Result<Self> {
+        Self::between(first, true).await
+    }
+
+    async fn between(upstream: SocketAddr, one_request: bool) -> Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.context("cannot listen on 127.0.0.1")?;
         let address = listener.local_addr()?;
         let (wire, watched) = watch::channel(Wire::default());
         let seen = Arc::new(Mutex::new(Seen::default()));
-        let task = tokio::spawn(accept(listener, upstream, watched, Arc::clone(&seen)));
-        Ok(Self { address, wire, seen, task })
+        let (upstreams, given) = watch::channel(vec![upstream]);
+        let task = tokio::spawn(accept(listener, given, one_request, watched, Arc::clone(&seen)));
+        Ok(Self { address, wire, seen, task, upstreams })
+    }
+
+    /// One more server.
+    pub(crate) fn add(&self, upstream: SocketAddr) {
+        self.upstreams.send_modify(|upstreams| upstreams.push(upstream));
+    }
+
+    /// This one alone.
+    pub(crate) fn only(&self, upstream: SocketAddr) {
+        self.upstreams.send_replace(vec![upstream]);
     }
 
     /// Where the client connects.
@@ -110,14 +132,28 @@ impl Drop for Relay {
     }
 }
 
-async fn accept(listener: TcpListener, upstream: SocketAddr, wire: watch::Receiver<Wire>, seen: Arc<Mutex<Seen>>) {
+async fn accept(
+    listener: TcpListener,
+    upstreams: watch::Receiver<Vec<SocketAddr>>,
+    one_request: bool,
+    wire: watch::Receiver<Wire>,
+    seen: Arc<Mutex<Seen>>,
+) {
+    let mut turn = 0_usize;
     // The connections end with this task.
     let mut connections = tokio::task::JoinSet::new();
     loop {
         tokio::select! {
             accepted = listener.accept() => match accepted {
                 Ok((client, _)) => {
-                    connections.spawn(carry(client, upstream, wire.clone(), Arc::clone(&seen)));
+                    let upstream = {
+                        let upstreams = upstreams.borrow();
+                        upstreams.iter().copied().cycle().nth(turn % upstreams.len().max(1))
+                    };
+                    turn += 1;
+                    if let Some(upstream) = upstream {
+                        connections.spawn(carry(client, upstream, one_request, wire.clone(), Arc::clone(&seen)));
+                    }
                 }
                 Err(error) => {
                     // Out of file descriptors, for example: what is open may still end well.
@@ -131,7 +167,13 @@ async fn accept(listener: TcpListener, upstream: SocketAddr, wire: watch::Receiv
 }
 
 /// Carries one connection to its end.
-async fn carry(mut client: TcpStream, upstream: SocketAddr, mut wire: watch::Receiver<Wire>, seen: Arc<Mutex<Seen>>) {
+async fn carry(
+    mut client: TcpStream,
+    upstream: SocketAddr,
+    one_request: bool,
+    mut wire: watch::Receiver<Wire>,
+    seen: Arc<Mutex<Seen>>,
+) {
     let born = *wire.borrow_and_update();
     let Ok(mut server) = TcpStream::connect(upstream).await else {
         // Nobody is there. What a client would see without us is a refused connection; a reset is as near as a relay gets.
@@ -139,13 +181,45 @@ async fn carry(mut client: TcpStream, upstream: SocketAddr, mut wire: watch::Rec
         return;
     };
     let mut scan = Scan::default();
-    let by_the_client = pass_on(&mut client, &mut server, &mut wire, &mut scan, &seen, born).await;
+    if one_request && last_request(&mut client, &mut server, &mut scan, &seen).await.is_err() {
+        return;
+    }
+    let head = one_request.then(Vec::new);
+    let by_the_client = pass_on(&mut client, &mut server, &mut wire, &mut scan, &seen, born, head).await;
     scan.over(by_the_client, &mut seen.lock().unwrap_or_else(PoisonError::into_inner));
     let now = *wire.borrow();
     if now.cuts > born.cuts {
         drop(client);
         drain(&mut server).await;
     }
+}
+
+/// Passes the first line of a request on, and after it the word that it is the last one on this connection.
+async fn last_request(
+    client: &mut TcpStream,
+    server: &mut TcpStream,
+    scan: &mut Scan,
+    seen: &Mutex<Seen>,
+) -> std::io::Result<()> {
+    let mut line = Vec::new();
+    while !line.ends_with(b"\n") {
+        line.push(client.read_u8().await?);
+    }
+    scan.take(&line, &mut seen.lock().unwrap_or_else(PoisonError::into_inner));
+    line.extend_from_slice(b"Connection: close\r\n");
+    server.write_all(&line).await
+}
+
+/// The beginning of an answer, as soon as its head is whole, with the word that it is the last one on this connection: some servers say
+/// otherwise, whatever they were asked.
+fn last_answer(begun: &[u8]) -> Option<Vec<u8>> {
+    const END: &[u8] = b"\r\n\r\n";
+    let end = begun.windows(END.len()).position(|bytes| bytes == END)?;
+    let (head, rest) = begun.split_at_checked(end)?;
+    let mut lines: Vec<_> = String::from_utf8_lossy(head).split("\r\n").map(str::to_owned).collect();
+    lines.retain(|line| !line.to_ascii_lowercase().starts_with("connection:"));
+    lines.push("connection: close".into());
+    Some([lines.join("\r\n").as_bytes(), rest].concat())
 }
 
 /// Until one side is closed or the wire does something to the connection. Is it closed by the client?
@@ -156,6 +230,7 @@ async fn pass_on(
     scan: &mut Scan,
     seen: &Mutex<Seen>,
     born: Wire,
+    mut head: Option<Vec<u8>>,
 ) -> bool {
     let (mut up, mut down) = (vec![0; 16 * 1024], vec![0; 16 * 1024]);
     loop {
@@ -184,7 +259,16 @@ async fn pass_on(
                 Ok(length @ 1..) => {
                     let bytes = down.get(..length).unwrap_or_default();
                     scan.answer(bytes, &mut seen.lock().unwrap_or_else(PoisonError::into_inner));
-                    if client.write_all(bytes).await.is_err() {
+                    let told = match &mut head {
+                        None => client.write_all(bytes).await,
+                        Some(begun) => {
+                            begun.extend_from_slice(bytes);
+                            let Some(whole) = last_answer(begun) else { continue };
+                            head = None;
+                            client.write_all(&whole).await
+                        }
+                    };
+                    if told.is_err() {
                         return true;
                     }
                 }

@@ -9,7 +9,7 @@ use super::install;
 use super::offers::Offers;
 use super::place::Place;
 use super::process::Launch;
-use super::{About, Resumption, Talks, Tool};
+use super::{About, Resumption, Sessions, Talks, Tool};
 
 /// What it is called in the output.
 pub(crate) fn title() -> String {
@@ -41,6 +41,9 @@ pub(crate) fn about() -> About {
         retry: Duration::from_secs(3),
         offers: Offers::small(false),
         talks: Talks::NONE,
+        sessions: Sessions::InMemory,
+        path: "/mcp",
+        token: None,
     }
 }
 

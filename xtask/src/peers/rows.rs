@@ -3,12 +3,14 @@
 use oncewire::Era;
 
 use super::bridges::Bridge;
+use super::frameworks::Framework;
 use super::middleboxes::Middlebox;
+use super::proxies::{self, Proxy, Repeating, Wire};
 use super::python_mcp::Answers;
 use super::recipe::Recipe;
 use super::server_package::Eras;
 use super::typescript_sdk::Mode;
-use super::{change, modern, situations};
+use super::{change, modern, sessions, situations};
 
 /// One row.
 #[derive(Debug)]
@@ -29,6 +31,12 @@ pub(crate) enum What {
     Modern(Recipe),
     /// A server whose place another one takes; the client ends in this era.
     Change { from: Recipe, to: Recipe, ends: &'static str },
+    /// A server on what others publish, in this era.
+    Framework(Framework, Era),
+    /// A proxy before a backend that fails by a script.
+    Proxy(Proxy, Wire),
+    /// A proxy that was told to repeat requests.
+    Repeats(Proxy, Repeating),
 }
 
 /// One of the tables.
@@ -37,10 +45,14 @@ pub(crate) enum Table {
     Handshake,
     Modern,
     Change,
+    Frameworks,
+    Proxies,
+    Repeats,
 }
 
 impl Table {
-    pub(crate) const ALL: [Self; 3] = [Self::Handshake, Self::Modern, Self::Change];
+    pub(crate) const ALL: [Self; 6] =
+        [Self::Handshake, Self::Modern, Self::Change, Self::Frameworks, Self::Proxies, Self::Repeats];
 
     /// The heads of its columns.
     pub(crate) fn situations(self) -> &'static [&'static str] {
@@ -48,6 +60,9 @@ impl Table {
             Self::Handshake => &situations::SITUATIONS,
             Self::Modern => &modern::SITUATIONS,
             Self::Change => &change::SITUATIONS,
+            Self::Frameworks => &sessions::SITUATIONS,
+            Self::Proxies => &proxies::SITUATIONS,
+            Self::Repeats => &proxies::REPEATS,
         }
     }
 }
@@ -58,6 +73,9 @@ impl Row {
             What::Handshake(..) => Table::Handshake,
             What::Modern(..) => Table::Modern,
             What::Change { .. } => Table::Change,
+            What::Framework(..) => Table::Frameworks,
+            What::Proxy(..) => Table::Proxies,
+            What::Repeats(..) => Table::Repeats,
         }
     }
 
@@ -66,6 +84,9 @@ impl Row {
         match self.what {
             What::Handshake(recipe, _) | What::Modern(recipe) => recipe.title(),
             What::Change { from, to, .. } => format!("{}, then {}", from.title(), to.title()),
+            What::Framework(framework, _) => framework.title(),
+            What::Proxy(proxy, wire) => format!("{}, {}", proxy.title(), wire.title()),
+            What::Repeats(proxy, repeating) => repeating.title(proxy),
         }
     }
 }
@@ -140,4 +161,36 @@ pub(crate) static ROWS: &[Row] = &[
     row("upgrade-mcp1-rmcp", What::Change { from: MCP1, to: Recipe::Rmcp, ends: "legacy" }),
     row("rollback-rmcp-mcp1", rollback(Recipe::Rmcp, MCP1)),
     row("upgrade-rmcp-server", What::Change { from: Recipe::Rmcp, to: SERVER_MODERN, ends: "modern" }),
+    row("fastmcp-npm", What::Framework(Framework::FastMcp, Era::Legacy)),
+    row("hono", What::Framework(Framework::Hono, Era::Auto)),
+    row("mcp-framework", What::Framework(Framework::ByClasses, Era::Auto)),
+    quick("mcp-framework-json", What::Framework(Framework::ByClassesJson, Era::Auto)),
+    row("mastra", What::Framework(Framework::Mastra, Era::Auto)),
+    row("n8n-mcp", What::Framework(Framework::N8n, Era::Auto)),
+    row("tmcp", What::Framework(Framework::Tmcp, Era::Legacy)),
+    row("aiohttp-mcp", What::Framework(Framework::AiohttpMcp, Era::Auto)),
+    row("django", What::Framework(Framework::Django, Era::Auto)),
+    row("django-files", What::Framework(Framework::DjangoFiles, Era::Auto)),
+    row("gradio", What::Framework(Framework::Gradio, Era::Auto)),
+    row("litellm", What::Framework(Framework::Litellm, Era::Legacy)),
+    row("pmcp", What::Framework(Framework::Pmcp, Era::Legacy)),
+    row("turbomcp", What::Framework(Framework::Turbomcp, Era::Auto)),
+    row("rust-mcp-sdk", What::Framework(Framework::RustMcpSdk, Era::Auto)),
+    quick("proxy-haproxy-h2", What::Proxy(Proxy::Haproxy, Wire::Http2)),
+    row("proxy-haproxy", What::Proxy(Proxy::Haproxy, Wire::Http1)),
+    quick("proxy-haproxy3-h2", What::Proxy(Proxy::Haproxy3, Wire::Http2)),
+    row("proxy-haproxy3", What::Proxy(Proxy::Haproxy3, Wire::Http1)),
+    row("proxy-nginx-h2", What::Proxy(Proxy::Nginx, Wire::Http2)),
+    row("proxy-nginx", What::Proxy(Proxy::Nginx, Wire::Http1)),
+    row("proxy-apache-h2", What::Proxy(Proxy::Apache, Wire::Http2)),
+    row("proxy-apache", What::Proxy(Proxy::Apache, Wire::Http1)),
+    row("proxy-h2o-h2", What::Proxy(Proxy::H2o, Wire::Http2)),
+    row("proxy-h2o", What::Proxy(Proxy::H2o, Wire::Http1)),
+    row("proxy-caddy-h2", What::Proxy(Proxy::Caddy, Wire::Http2)),
+    row("proxy-caddy", What::Proxy(Proxy::Caddy, Wire::Http1)),
+    row("repeats-nginx", What::Repeats(Proxy::Nginx, Repeating::NonIdempotent)),
+    row("repeats-haproxy-empty", What::Repeats(Proxy::Haproxy, Repeating::EmptyResponse)),
+    row("repeats-haproxy-all", What::Repeats(Proxy::Haproxy, Repeating::AllRetryable)),
+    row("repeats-haproxy3-empty", What::Repeats(Proxy::Haproxy3, Repeating::EmptyResponse)),
+    row("repeats-haproxy3-all", What::Repeats(Proxy::Haproxy3, Repeating::AllRetryable)),
 ];

@@ -9,7 +9,7 @@ use super::install::{self, Installed};
 use super::offers::Offers;
 use super::place::Place;
 use super::process::Launch;
-use super::{About, Resumption, Talks, Tool};
+use super::{About, Resumption, Sessions, Talks, Tool};
 
 /// The version.
 pub(crate) const VERSION: &str = "2.4.0";
@@ -60,5 +60,8 @@ pub(crate) fn about(title: String) -> About {
         retry: Duration::ZERO,
         offers: Offers::small(true),
         talks: Talks::ALL,
+        sessions: Sessions::InMemory,
+        path: "/mcp",
+        token: None,
     }
 }

@@ -2,6 +2,7 @@
 //! instead is asserted, and the exchange is shown.
 
 use std::collections::BTreeSet;
+use std::fmt::{Debug, Display};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
@@ -12,7 +13,7 @@ use tokio::time::{sleep, timeout};
 use super::exchange::Exchange;
 use super::offers::{Method, announced};
 use super::trial::{Before, STEP, Struck, Trial};
-use super::{Peer, Resumption, Tool};
+use super::{Loss, Peer, Resumption, Tool};
 
 /// A verdict that is told by a failure, and not by a clock, comes within this; what the server asks to wait comes on top.
 pub(super) const PROMPT: Duration = Duration::from_secs(5);
@@ -65,6 +66,38 @@ pub(crate) struct Outcome {
     pub(crate) failed: usize,
 }
 
+impl Outcome {
+    /// Something that must hold, of the row of this name.
+    pub(super) fn check(&mut self, name: &str, what: impl Display, holds: bool) {
+        if holds {
+            self.passed += 1;
+            println!("[{name}]     ok  {what}");
+        } else {
+            self.failed += 1;
+            println!("[{name}] WRONG  {what}");
+        }
+    }
+
+    /// Two things that must be the same.
+    pub(super) fn check_equal<T: PartialEq + Debug>(&mut self, name: &str, what: impl Display, seen: T, right: T) {
+        let (text, holds) = compared(what, &seen, &right);
+        self.check(name, text, holds);
+    }
+
+    /// What was checked since the last cell belongs to this one.
+    pub(super) fn close_cell(&mut self, (words, note): Words) {
+        let failed_before: usize = self.cells.iter().map(|cell| cell.failed).sum();
+        self.cells.push(Cell { words, note, failed: self.failed - failed_before });
+    }
+}
+
+/// Two things that must be the same, in words.
+pub(super) fn compared<T: PartialEq + Debug>(what: impl Display, seen: &T, right: &T) -> (String, bool) {
+    let holds = seen == right;
+    let other = if holds { String::new() } else { format!(", right is {right:?}") };
+    (format!("{what}: {seen:?}{other}"), holds)
+}
+
 /// A few words for the table, and the exchange behind them.
 pub(super) type Words = (String, Option<String>);
 
@@ -109,10 +142,8 @@ impl Trial<'_> {
         Ok(())
     }
 
-    pub(super) fn close_cell(&mut self, (words, note): Words) {
-        let outcome = &mut self.outcome;
-        let failed_before: usize = outcome.cells.iter().map(|cell| cell.failed).sum();
-        outcome.cells.push(Cell { words, note, failed: outcome.failed - failed_before });
+    pub(super) fn close_cell(&mut self, words: Words) {
+        self.outcome.close_cell(words);
     }
 
     async fn healthy(&mut self) -> Result<Words> {
@@ -148,6 +179,18 @@ impl Trial<'_> {
         }
         self.restart().await?;
         let before = self.before()?;
+        self.many_callers().await?;
+        self.recovered_once(&before, "16 callers");
+        self.check_equal("16 callers: runs of the tool", self.quick_runs()?, before.quick + CALLERS);
+
+        let refusals = refusals.into_iter().collect::<Vec<_>>().join("` or `");
+        let note = format!("What it answers to a session from before the restart: `{refusals}`.");
+        Ok((format!("all {} recover", methods.len()), Some(note)))
+    }
+
+    /// 16 callers at once, who all get their answer.
+    pub(super) async fn many_callers(&mut self) -> Result<()> {
+        let passed = self.peer.relay.passed();
         let mut calls = tokio::task::JoinSet::new();
         for _ in 0..CALLERS {
             let quick = self.peer.about.quick.clone();
@@ -159,22 +202,25 @@ impl Trial<'_> {
             println!("[{}]    saw  {error}", self.name);
         }
         self.check_equal("restarted: of 16 callers at once, so many get their answer", answered, CALLERS);
-        self.recovered_once(&before, "16 callers");
-        self.check_equal("16 callers: runs of the tool", self.quick_runs()?, before.quick + CALLERS);
-
-        let refusals = refusals.into_iter().collect::<Vec<_>>().join("` or `");
-        let note = format!("What it answers to a session from before the restart: `{refusals}`.");
-        Ok((format!("all {} recover", methods.len()), Some(note)))
+        let sent = self.peer.relay.since(passed);
+        let twins = sent.iter().filter(|exchange| exchange.rpc.as_deref() == Some("ping")).count();
+        println!("[{}]    saw  {} requests for 16 callers, {twins} of them pings", self.name, sent.len());
+        Ok(())
     }
 
-    /// What the server said to the request that carried the lost session.
-    fn refusal(&self, before: &Before, method: &str) -> String {
+    /// What the server said to the request that carried the lost session: the call itself, or the ping that asked whether the session lives.
+    pub(super) fn refusal(&self, before: &Before, method: &str) -> String {
         let exchanges = self.peer.relay.since(before.passed);
-        let refused = exchanges.iter().find(|exchange| exchange.rpc.as_deref() == Some(method));
-        refused.map_or_else(|| "nothing was sent".into(), Exchange::answered)
+        let called = |exchange: &&Exchange| exchange.rpc.as_deref() == Some(method);
+        let refused = |exchange: &&Exchange| {
+            let asked = called(exchange) || exchange.rpc.as_deref() == Some("ping");
+            asked && exchange.status().is_some_and(|status| status >= 300)
+        };
+        let said = exchanges.iter().find(refused).or_else(|| exchanges.iter().find(called));
+        said.map_or_else(|| "nothing was sent".into(), Exchange::answered)
     }
 
-    async fn killed(&mut self) -> Result<Words> {
+    pub(super) async fn killed(&mut self) -> Result<Words> {
         let before = self.before()?;
         let slow = self.peer.about.slow.clone();
         let Struck { answer, elapsed, fault } =
@@ -186,7 +232,7 @@ impl Trial<'_> {
         self.peer.process.start_again().await?;
         let called = self.call(Method::CallTool).await;
         self.check_ok("killed in mid-call, started again: the next call", called);
-        self.recovered_once(&before, "killed in mid-call, started again");
+        self.recovered(&before, "killed in mid-call, started again", Loss::Restart);
         self.check_equal("killed in mid-call: the tool began so often in the end", self.slow_runs()?, before.slow + 1);
         let sent = self.peer.relay.tool_calls() - before.tool_calls;
         // The next call is refused with the old session first, and sent again with the new one; or held back until that is there.
@@ -203,12 +249,12 @@ impl Trial<'_> {
         fault?;
         let words = self.whatever("stopped in mid-call", &before, answer, elapsed)?;
         self.peer.process.start_again().await?;
-        self.back_again("stopped in mid-call", &before).await?;
+        self.back_again("stopped in mid-call", &before, Loss::Restart).await?;
         Ok(words)
     }
 
     /// Somebody else ends the session while the tool runs, as another process with the same session id could.
-    async fn ended(&mut self) -> Result<Words> {
+    pub(super) async fn ended(&mut self) -> Result<Words> {
         let before = self.before()?;
         let slow = self.peer.about.slow.clone();
         let Struck { answer, elapsed, fault } =
@@ -218,14 +264,14 @@ impl Trial<'_> {
         if !self.peer.about.opens_again {
             self.restart().await?;
         }
-        self.back_again("session ended in mid-call", &before).await?;
+        self.back_again("session ended in mid-call", &before, Loss::Delete).await?;
         Ok(words)
     }
 
-    async fn back_again(&mut self, what: &str, before: &Before) -> Result<()> {
+    async fn back_again(&mut self, what: &str, before: &Before, loss: Loss) -> Result<()> {
         let called = self.call(Method::CallTool).await;
         self.check_ok(format_args!("{what}: the next call"), called);
-        self.recovered_once(before, what);
+        self.recovered(before, what, loss);
         self.check_equal(format_args!("{what}: the tool began so often"), self.slow_runs()?, before.slow + 1);
         Ok(())
     }
@@ -325,7 +371,7 @@ impl Trial<'_> {
         Ok(resumes.collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>().join("` or `"))
     }
 
-    async fn closed(&mut self) -> Result<Words> {
+    pub(super) async fn closed(&mut self) -> Result<Words> {
         let before = self.before()?;
         timeout(STEP, self.client.close()).await.context("close() hangs")?;
         let exchanges = self.peer.relay.since(before.passed);

@@ -65,12 +65,65 @@ One client, and a server that is stopped and replaced on the same port, as by a 
 
 ";
 
+const FRAMEWORKS: &str = "
+## Servers on other frameworks
+
+Small servers on frameworks that others publish, each written as its documentation shows, and two programs as they are. The tools say nothing of themselves, but for those of n8n-mcp,
+which say that they only read. `poke` is called without leave to repeat it.
+
+- *what it answers to a lost session*: the server is killed and started anew before a tool, a list and a ping, and once before 16 callers at once, and this is what it says to the session
+  from before. Each time the caller gets the answer, over one handshake, and the tool runs once for each call; where the server does not look, without a handshake.
+- *killed*, *session ended in mid-call*: as for the servers of the handshake era.
+- *replicas in turn*: a balancer without affinity sends each request to the next of two processes. No tool runs twice for one call, and what the caller is told is true: where the
+  sessions are looked at, half of the requests are refused, and no client can do much. When one is left, the second call at the latest is answered.
+- *closed*: the client is closed; the session gets one `DELETE`, and this is what the server answers to it.
+
+";
+
+const PROXIES: &str = "
+## Proxies before a backend that fails
+
+A proxy stands between the client and a backend which a script makes fail, and which notes all that it runs. The backend speaks HTTP/1.1 and answers with plain JSON,
+so that nothing has arrived of an answer that was lost. Tools that say nothing of themselves are called, without leave to repeat them.
+
+- *closes without a byte*: the backend runs the tool, and closes the connection without a byte of an answer: on a connection to it that the proxy has just made, and on
+  one that it had kept. The tool ran once, and the caller is told that it may have run. A tool that says that it only reads is sent again, and answered.
+- *each time*: the same, but every time that the tool is called. One that only reads runs three times at most.
+- *runs, then refuses*: the backend runs the tool, and then answers with a status and the words that otherwise say that nothing was run: 400, 401, 403, 404, 410 and 429. The tool ran
+  once, and the caller is told that it may have run.
+- *down*: nobody listens behind the proxy, and this is what the caller is told; later calls work when it is up again.
+- *restarted*: the backend has forgotten all sessions; the call is answered, over one handshake, and runs once.
+- *login ends, rate limit*: the backend refuses every request with 401 until it sees a new token, then with 429 for a second. Both calls are answered, and run once.
+- *idle connections*: the proxy has cut the idle connections of the client: the next call is answered, and runs once. Then the backend cuts those of the proxy, at about the time of
+  six calls: each of them runs once at most, and what the caller is told is true.
+
+What they send, seen frame by frame: `RST_STREAM(REFUSED_STREAM)`, which says that a request was not processed (RFC 9113, section 8.7), comes from HAProxy 2.6 for each end of the
+backend's connection before a whole head, and from HAProxy 3.0 where that connection had been used before, in both cases after the backend had run the tool. It proves nothing.
+`GOAWAY` with a last stream below ours does: none of these six forwarded such a request, in 34,177 of them that crossed an idle time-out, a reload, a graceful stop or a limit of
+requests for each connection. Two of them come one after the other where a proxy ends gracefully (h2o, Apache: first 2^31-1); the last one counts. Apache puts a number into it
+that is no error code, and ends a connection with too many streams so that those below that stream have run and are not answered.
+
+";
+
+const REPEATS: &str = "
+## Proxies that repeat requests by themselves
+
+With these settings, none of which is a default, a proxy sends a request to the backend again when the backend is gone without an answer: also a `POST`, also a tool. The client's first
+attempt, sent once, arrives twice. Where the second is run and answered, all looks well. Where the backend was restarted under the call, the second is told that the session is not known,
+and so is a harmless request after it: the client takes the call as not executed, opens a session, and sends it again. **No client can help that.** A backend can, by the idempotency key
+in `_meta`, which is the same each time.
+
+";
+
 /// The page of the committed lines, with those of the rows that were run in place of theirs.
 pub(crate) fn page(committed: &str, outcomes: &[(&'static Row, Outcome)]) -> String {
     let texts = Table::ALL.map(|table| match table {
         Table::Handshake => HEAD,
         Table::Modern => MODERN,
         Table::Change => CHANGE,
+        Table::Frameworks => FRAMEWORKS,
+        Table::Proxies => PROXIES,
+        Table::Repeats => REPEATS,
     });
     let tables = Table::ALL.into_iter().zip(texts);
     tables.map(|(table, text)| format!("{text}{}", lines(table, committed, outcomes))).collect()
@@ -98,7 +151,11 @@ fn lines(table: Table, committed: &str, outcomes: &[(&'static Row, Outcome)]) ->
         }
     }
     let situations = table.situations();
-    let first = if table == Table::Change { "the one, then the other" } else { "server" };
+    let first = match table {
+        Table::Handshake | Table::Modern | Table::Frameworks => "server",
+        Table::Change => "the one, then the other",
+        Table::Proxies | Table::Repeats => "proxy",
+    };
     let heads = format!("| {first} | {} |", situations.join(" | "));
     let rule = format!("| --- |{}", " --- |".repeat(situations.len()));
     let notes = if notes.is_empty() { String::new() } else { format!("\n{}\n", notes.join("\n")) };
@@ -112,6 +169,9 @@ fn section(table: Table, page: &str) -> Vec<&str> {
         Table::Handshake => heading(HEAD),
         Table::Modern => heading(MODERN),
         Table::Change => heading(CHANGE),
+        Table::Frameworks => heading(FRAMEWORKS),
+        Table::Proxies => heading(PROXIES),
+        Table::Repeats => heading(REPEATS),
     };
     let lines = page.lines().skip_while(|line| *line != begins).skip(1);
     lines.take_while(|line| !line.starts_with("## ")).collect()

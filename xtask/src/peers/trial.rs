@@ -9,8 +9,8 @@ use oncewire::{Call, CallToolResult, Client, ClientBuilder, Error, Event, EventN
 use tokio::time::{sleep, timeout};
 
 use super::offers::Method;
-use super::situations::Outcome;
-use super::{Peer, Resumption, Tool};
+use super::situations::{Outcome, compared};
+use super::{Loss, Peer, Resumption, Tool};
 
 /// The longest that one call may take before it counts as hanging.
 pub(super) const STEP: Duration = Duration::from_secs(40);
@@ -58,7 +58,8 @@ impl<'a> Trial<'a> {
     ) -> Result<Self> {
         let (events, heard) = (Arc::new(Mutex::new(Vec::new())), Arc::new(Mutex::new(Vec::new())));
         let (kept, notified) = (Arc::clone(&events), Arc::clone(&heard));
-        let builder = Client::builder(peer.url())
+        let builder = peer.about.token.into_iter().fold(Client::builder(peer.url()), ClientBuilder::token);
+        let builder = builder
             .no_proxy()
             .on_notification(move |notification: &ServerNotification| lock(&notified).push(notification.clone()))
             .on_event(move |event: &Event| lock(&kept).push(event.clone()));
@@ -147,12 +148,8 @@ impl<'a> Trial<'a> {
 
     /// Something that must hold.
     pub(super) fn check(&mut self, what: impl Display, holds: bool) {
-        if holds {
-            self.outcome.passed += 1;
-            println!("[{}]     ok  {what}", self.name);
-        } else {
-            self.outcome.failed += 1;
-            println!("[{}] WRONG  {what}", self.name);
+        self.outcome.check(self.name, what, holds);
+        if !holds {
             let exchanges = self.peer.relay.since(0);
             for exchange in exchanges.iter().skip(exchanges.len().saturating_sub(8)) {
                 println!("[{}]   wire  {exchange}", self.name);
@@ -174,9 +171,18 @@ impl<'a> Trial<'a> {
 
     /// Two things that must be the same.
     pub(super) fn check_equal<T: PartialEq + std::fmt::Debug>(&mut self, what: impl Display, seen: T, right: T) {
-        let holds = seen == right;
-        let right = if holds { String::new() } else { format!(", right is {right:?}") };
-        self.check(format_args!("{what}: {seen:?}{right}"), holds);
+        let (text, holds) = compared(what, &seen, &right);
+        self.check(text, holds);
+    }
+
+    /// One handshake if the session was lost, and none if it was not.
+    pub(super) fn recovered(&mut self, before: &Before, what: &str, loss: Loss) {
+        if self.peer.about.sessions.lost_by(loss) {
+            self.recovered_once(before, what);
+        } else {
+            self.check_equal(format_args!("{what}: handshakes"), self.peer.relay.handshakes(), before.handshakes);
+            self.check_equal(format_args!("{what}: the generation"), self.client.generation(), before.generation);
+        }
     }
 
     /// One handshake, and nothing lost on the way.

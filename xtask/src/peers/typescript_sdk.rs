@@ -10,7 +10,7 @@ use super::install::{self, Installed};
 use super::offers::Offers;
 use super::place::Place;
 use super::process::Launch;
-use super::{About, Resumption, Talks, Tool};
+use super::{About, Resumption, Sessions, Talks, Tool};
 
 const PACKAGE: &str = "@modelcontextprotocol/sdk";
 /// The version.
@@ -81,5 +81,8 @@ pub(crate) fn small(title: String, resumption: Resumption) -> About {
         retry: Duration::from_millis(500),
         offers: Offers::small(true),
         talks: Talks::NONE,
+        sessions: Sessions::InMemory,
+        path: "/mcp",
+        token: None,
     }
 }
