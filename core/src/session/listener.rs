@@ -1,9 +1,9 @@
 //! The GET stream on which a server of the handshake era may speak unasked. It is optional, and what becomes of it proves next to nothing
 //! about the session; how often it is opened is in `opens.rs`.
 //!
-//! Where a stream was open, or a call is in flight, and the server then says that it does not know the session, the session is verified at
-//! once: a call whose answer will never come may show it nowhere else. Once the ping was answered the same word says no more. A server that
-//! says it from the first open on offers no such stream.
+//! Where a stream was open, and the server then says that it does not know the session, the session is verified at once: a call whose answer
+//! will never come may show it nowhere else. Once the ping was answered the same word says no more. A server that says it from the first
+//! open on offers no such stream.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
@@ -85,10 +85,8 @@ struct Course {
     retry: Option<Duration>,
     /// The stream is open, as far as the host was told.
     on: bool,
-    /// The stream was open at some time.
+    /// The stream was open, and the session was not verified since.
     opened: bool,
-    /// The session was verified since it was last open.
-    verified: bool,
 }
 
 impl Sessions {
@@ -215,7 +213,7 @@ impl Listener {
         let head = head.as_ref().map(|(status, headers)| (*status, headers, refusal.as_str())).map_err(|cause| *cause);
         match (classify::listener(head), body) {
             (ListenerConclusion::Open, Some(body)) => {
-                (course.opened, course.verified) = (true, false);
+                course.opened = true;
                 if !std::mem::replace(&mut course.on, true) {
                     let Some(generation) = session.upgrade().map(|session| session.generation) else {
                         return Open::Off(Off::SessionOver);
@@ -235,10 +233,8 @@ impl Listener {
             (ListenerConclusion::SessionMissing, _) => {
                 if let (Some(sessions), Some(session)) = (sessions.upgrade(), session.upgrade())
                     && session.has_id()
-                    && !course.verified
-                    && (course.opened || session.shows_life())
+                    && std::mem::take(&mut course.opened)
                 {
-                    course.verified = true;
                     sessions.verify_at_once(&session);
                 }
                 NOTHING

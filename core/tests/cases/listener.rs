@@ -423,31 +423,3 @@ async fn what_cannot_be_read_on_the_stream_is_told_and_what_follows_is_heard() {
     assert_eq!((*heard.lock().unwrap(), log.of(EventName::MessageDropped).len()), (2, 1));
     client.close().await;
 }
-
-#[tokio::test(start_paused = true)]
-async fn a_first_open_that_is_refused_is_looked_into_once_while_a_call_waits() {
-    let server = Server::new();
-    let exchange = scripted(&server, {
-        let server = server.clone();
-        move |arrival, nth| {
-            let server = server.clone();
-            async move {
-                match arrival.method() {
-                    "GET" => {
-                        sleep(seconds(2)).await;
-                        if nth == 3 {
-                            server.forget_sessions();
-                        }
-                        Some(Ok(Reply::text(404, "Not Found")))
-                    }
-                    "tools/call" => Some(Ok(arrival.result(&server.execute(&arrival)).wait(seconds(40)))),
-                    _ => None,
-                }
-            }
-        }
-    });
-    let client = builder(&exchange).listen(true).connect().await.unwrap();
-    client.call_tool("poke", NOTHING).await.unwrap();
-    assert_eq!((exchange.ledger().count("ping"), client.generation()), (1, 1), "it is no stream that was lost");
-    assert!(exchange.ledger().count("GET") > 3);
-}
