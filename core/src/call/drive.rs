@@ -285,6 +285,8 @@ impl Driver {
             Class::Rejected if outcome.conclusion.is_some_and(|conclusion| conclusion.repair.counts) => {
                 core.sessions.suspect(session);
             }
+            // The twin was the question which era the server is of: whatever was asked a moment ago, it is answered otherwise now.
+            Class::Rejected if session.is_modern() && outcome.kind != Kind::Auth => core.sessions.suspect(session),
             _ => {}
         }
     }

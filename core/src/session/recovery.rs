@@ -61,6 +61,8 @@ impl Sessions {
                         if let Some(session) = flown.take() {
                             let session = Arc::new(session);
                             shared.gaps.reset();
+                            // Of what is there now nobody has asked yet.
+                            shared.era_doubted = None;
                             shared.alive.retain(|session| session.strong_count() > 0);
                             shared.alive.push(Arc::downgrade(&session));
                             shared.current = Some(Arc::clone(&session));

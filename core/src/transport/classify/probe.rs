@@ -39,6 +39,8 @@ pub fn probe(body_taken: bool, end: End<'_>) -> EraVerdict {
         (_, BodyEnd::TooLarge) => none(HandshakeNext::GiveUp, Kind::TooLarge),
         // Cut off: what the server was about to say is not known.
         (_, BodyEnd::Stopped { orderly: false, .. }) => none(HandshakeNext::TryAgain, Kind::ConnectionClosed),
+        // In a coding that is not known: the status is all that was read.
+        (_, BodyEnd::Unread) if is_success(status) => none(HandshakeNext::TryAgain, Kind::Protocol),
         // A proxy on the way wants to be logged in to.
         _ if status == StatusCode::PROXY_AUTHENTICATION_REQUIRED => none(HandshakeNext::GiveUp, Kind::Auth),
         // A server that does not know the method, and says so in whatever way: an error, a page, nothing at all.

@@ -33,6 +33,14 @@ fn a_server_that_does_not_know_the_probe_is_of_the_handshake_era() {
         ("unprocessable", 422, text("{}")),
         ("a web page", 200, text("<!doctype html>")),
         ("accepted", 202, EMPTY),
+        ("unread", 400, BodyEnd::Unread),
+        ("an id of nobody's", 400, foreign(-32000, "A new session can only be created by an initialize request")),
+        ("our id", 400, ours(-32600, "Bad Request: Missing session ID")),
+        ("another language", 400, ours(-32000, "Keine Sitzung")),
+        ("unprocessable, in words", 422, text("Unexpected message, expect initialize request")),
+        ("nothing at all", 404, EMPTY),
+        ("a conflict", 409, text("{\"detail\": \"no session\"}")),
+        ("a precondition", 428, EMPTY),
         ("an empty stream", 200, BodyEnd::Stopped { orderly: true, resumable: false }),
     ] {
         assert_eq!(probed(code, body), EraVerdict::Legacy, "{name}");
@@ -53,6 +61,7 @@ fn what_stands_in_the_way_is_no_verdict() {
         ("503", 503, EMPTY, HandshakeNext::Wait, Kind::Gateway),
         ("504", 504, EMPTY, HandshakeNext::Wait, Kind::Gateway),
         ("too large", 200, BodyEnd::TooLarge, HandshakeNext::GiveUp, Kind::TooLarge),
+        ("unread", 200, BodyEnd::Unread, HandshakeNext::TryAgain, Kind::Protocol),
         ("headers differ", 400, ours(-32020, "mismatch"), HandshakeNext::GiveUp, Kind::Rpc),
         ("a capability is missing", 400, ours(-32021, "missing"), HandshakeNext::GiveUp, Kind::Rpc),
         (
