@@ -39,19 +39,26 @@ async def a_lost_answer_may_have_executed(scenario: Scenarios) -> None:
 
 
 async def a_refusal_was_not_executed(scenario: Scenarios) -> None:
-    refused = {"when": {"name": "poke"}, "do": [{"respond": {"status": 413, "text": "<html>too large</html>"}}]}
+    # The twin of the call, too.
+    refused = {
+        "when": {"rpc": ["tools/call", "ping"]},
+        "do": [{"respond": {"status": 413, "text": "<html>too large</html>"}}],
+    }
     error = await _failure(scenario(refused))
     assert type(error) is oncewire.NotExecutedError
     assert (error.kind, error.proof, error.http_status) == ("http_status", "rejected", 413)
+    assert (error.proof_basis, error.attempts[0].proof_basis) == ("confirmed", "confirmed")
+    assert "too large" in str(error)
 
 
 async def a_long_retry_after_is_told(scenario: Scenarios) -> None:
     busy = {
-        "when": {"name": "poke"},
+        "when": {"rpc": ["tools/call", "ping"]},
         "do": [{"respond": {"status": 429, "headers": {"Retry-After": "3600"}, "text": ""}}],
     }
     error = await _failure(scenario(busy))
     assert isinstance(error, oncewire.NotExecutedError)
+    assert "wait 3600 s" in str(error)
     assert (error.kind, error.retry_after) == ("rate_limited", timedelta(hours=1))
 
 
@@ -62,6 +69,13 @@ async def an_error_of_the_server_is_an_answer(scenario: Scenarios) -> None:
     assert type(error) is oncewire.AnsweredError
     assert (error.code, error.message, error.data) == (-32050, "no", {"n": 10**30})
     assert (error.kind, error.execution) == ("rpc", "answered")
+
+
+async def a_result_that_is_none_is_an_answer(scenario: Scenarios) -> None:
+    answer = {"respond": {"json": {"jsonrpc": "2.0", "id": "$id", "result": ["done"]}}}
+    error = await _failure(scenario({"when": {"name": "poke"}, "do": ["execute", answer]}))
+    assert type(error) is oncewire.AnsweredError
+    assert (error.kind, error.code, error.data) == ("protocol", 0, ["done"])
 
 
 async def a_timeout_is_also_a_timeout_error(scenario: Scenarios) -> None:
