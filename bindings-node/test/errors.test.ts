@@ -84,7 +84,9 @@ describe("errors", () => {
     await using scenario = await server.scenario({
       main: {
         rules: [
+          // The twin of the call, too.
           { when: { name: "poke" }, do: [{ respond: full }] },
+          { when: { rpc: "ping" }, do: [{ respond: full }] },
           { when: { name: "nudge" }, do: [{ respond: html }] },
         ],
       },
@@ -93,6 +95,8 @@ describe("errors", () => {
     const limited = await caught(client.callTool({ name: "poke" }));
     assert.ok(limited instanceof NotExecutedError);
     assert.equal(limited.retryAfterSeconds, 3600);
+    assert.deepEqual([limited.proofBasis, limited.attempts[0]?.proofBasis], ["confirmed", "confirmed"]);
+    assert.match(limited.message, /wait 3600 s/);
     const gateway = await caught(client.callTool({ name: "nudge" }));
     assert.ok(gateway instanceof MayHaveExecutedError);
     assert.equal(gateway.httpStatus, 502);

@@ -130,7 +130,7 @@ describe("events", () => {
       assert.ok(error instanceof NotExecutedError);
       assert.equal(error.kind, "recovery_failed");
       assert.equal(error.proof, "session_rejected");
-      assert.match(error.message, /session was lost and reconnecting failed/);
+      assert.match(error.message, /session was lost and reconnecting to http\S+ failed/);
       return true;
     });
   });
