@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use oncewire::{Client, ClientBuilder, HandlerError, ServerNotification};
+use oncewire::{Client, ClientBuilder, EVENT_QUEUE, HandlerError, NOTIFICATION_QUEUE, ServerNotification};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -155,11 +155,11 @@ fn callbacks(b: ClientBuilder, name: &str, value: &Bound<'_, PyAny>, host: &Host
         "on_elicitation" => b.on_elicitation(request_handler(host.callback(name, value)?)),
         "on_roots" => b.on_roots(request_handler(host.callback(name, value)?)),
         "on_notification" => {
-            let mailbox = Mailbox::new(host.callback(name, value)?);
+            let mailbox = Mailbox::new(host.callback(name, value)?, "notifications", NOTIFICATION_QUEUE);
             b.on_notification(move |notification| mailbox.tell(notification_json(notification)))
         }
         "on_event" => {
-            let mailbox = Mailbox::new(host.callback(name, value)?);
+            let mailbox = Mailbox::new(host.callback(name, value)?, "events", EVENT_QUEUE);
             b.on_event(move |event| {
                 if let Ok(text) = serde_json::to_string(event) {
                     mailbox.tell(text);

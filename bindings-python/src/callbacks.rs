@@ -5,7 +5,7 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
-use oncewire::{EVENT_QUEUE, HandlerError};
+use oncewire::HandlerError;
 use pyo3::call::PyCallArgs;
 use pyo3::prelude::*;
 use tokio::sync::oneshot;
@@ -134,25 +134,36 @@ impl Reply {
     }
 }
 
-/// Things to tell in order, held for a slow loop; the oldest is dropped when there are too many.
+/// Things to tell in order, held for a slow loop; of more than there is room for the oldest is dropped, and counted in the log.
 pub(crate) struct Mailbox {
     callback: Arc<Callback>,
-    held: Mutex<(VecDeque<String>, bool)>,
+    /// What it holds, for the log.
+    what: &'static str,
+    room: usize,
+    held: Mutex<Held>,
+}
+
+#[derive(Default)]
+struct Held {
+    texts: VecDeque<String>,
+    dropped: u64,
+    on_its_way: bool,
 }
 
 impl Mailbox {
-    pub(crate) fn new(callback: Arc<Callback>) -> Arc<Self> {
-        Arc::new(Self { callback, held: Mutex::default() })
+    pub(crate) fn new(callback: Arc<Callback>, what: &'static str, room: usize) -> Arc<Self> {
+        Arc::new(Self { callback, what, room, held: Mutex::default() })
     }
 
     pub(crate) fn tell(self: &Arc<Self>, text: String) {
         let on_its_way = {
             let mut held = lock(&self.held);
-            if held.0.len() == EVENT_QUEUE {
-                held.0.pop_front();
+            if held.texts.len() == self.room {
+                held.texts.pop_front();
+                held.dropped += 1;
             }
-            held.0.push_back(text);
-            std::mem::replace(&mut held.1, true)
+            held.texts.push_back(text);
+            std::mem::replace(&mut held.on_its_way, true)
         };
         if !on_its_way {
             let mailbox = Arc::clone(self);
@@ -161,11 +172,10 @@ impl Mailbox {
     }
 
     fn empty(&self, py: Python<'_>) {
-        let texts = {
-            let mut held = lock(&self.held);
-            held.1 = false;
-            std::mem::take(&mut held.0)
-        };
+        let Held { texts, dropped, .. } = std::mem::take(&mut *lock(&self.held));
+        if dropped > 0 {
+            tracing::warn!(target: "oncewire", dropped, "the oldest {} were dropped: the event loop is slow", self.what);
+        }
         for text in texts {
             if let Err(error) = self.callback.call(py, (text,)) {
                 error.write_unraisable(py, None);

@@ -5,7 +5,7 @@ use std::future::{Future, IntoFuture};
 use std::process;
 use std::sync::{Arc, mpsc};
 
-use oncewire::{Call, Error, EventStream, ListCall, ListResult};
+use oncewire::{Call, Error, EventStream, ListCall, ListResult, NOTIFICATION_QUEUE};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyAny, PyDict};
@@ -91,7 +91,8 @@ where
             let future = to.call_method0(pyo3::intern!(py, "create_future"))?.unbind();
             let to = Arc::new(to.unbind());
             let teller: Option<Teller> = on_progress.map(|call| {
-                let mailbox = Mailbox::new(Callback::new(Arc::clone(state), Arc::clone(&to), call));
+                let callback = Callback::new(Arc::clone(state), Arc::clone(&to), call);
+                let mailbox = Mailbox::new(callback, "progress notifications", NOTIFICATION_QUEUE);
                 let teller: Teller = Box::new(move |text| mailbox.tell(text));
                 teller
             });

@@ -304,6 +304,25 @@ async def notifications_of_the_server_are_told(scenario: Scenarios, nth: int) ->
     assert (said.method, said.params, said.generation) == (message["method"], message["params"], 1)
 
 
+async def a_burst_of_notifications_is_told_whole(scenario: Scenarios) -> None:
+    message = {"method": "notifications/message", "params": {"level": "info", "data": "x"}}
+    burst = [{"repeat": {"times": 5000, "do": [{"notify": message}]}}, {"answer_event": {}}, "end"]
+    there = scenario({"when": {"name": "poke"}, "do": burst})
+    told = 0
+
+    def tell(_: oncewire.ServerNotification) -> None:
+        nonlocal told
+        told += 1
+
+    async with oncewire.connect(there.url, on_notification=tell) as client:
+        await client.call_tool("poke")
+        for _ in range(200):
+            if told == 5000:
+                break
+            await asyncio.sleep(0.01)
+    assert told == 5000
+
+
 def _push(there: support.Scenario, message: Any) -> None:
     there.control({"push": message})
 

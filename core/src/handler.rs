@@ -13,6 +13,9 @@ use serde_json::{Map, Value};
 /// Handlers that run at once; a request past that is answered with an error.
 pub(crate) const CONCURRENT_HANDLERS: usize = 16;
 
+/// The notifications that a binding holds back for a host whose event loop is busy. A burst passes whole; what does not is counted and told.
+pub const NOTIFICATION_QUEUE: usize = 16_384;
+
 /// What a handler fails with. Its text is sent to the server.
 pub type HandlerError = Box<dyn std::error::Error + Send + Sync>;
 

@@ -45,7 +45,7 @@ pub use config::{Era, OptionError, Recovery, Resend, TrustAnnotations};
 pub use era::Lifecycle;
 pub use error::{Error, Failure, RpcFailure};
 pub use event::{EVENT_QUEUE, Event, EventName, EventStream};
-pub use handler::{HandlerError, Progress, ServerNotification};
+pub use handler::{HandlerError, NOTIFICATION_QUEUE, Progress, ServerNotification};
 pub use method::{Method, Repeatability};
 pub use outcome::{Attempt, Execution, Kind, Phase, Proof, ProofBasis, Verdict, merge};
 pub use request::{Call, ListCall};
