@@ -117,9 +117,9 @@ impl Sent {
         self.standing.has_the_identity_of(&other.standing)
     }
 
-    /// Is it the same to a server that asks who sends it?
-    pub(crate) fn has_the_login_of(&self, other: &Self) -> bool {
-        self.standing.has_the_login_of(&other.standing)
+    /// Is it the same to a server that counts failed logins?
+    pub(crate) fn has_the_token_of(&self, other: &Self) -> bool {
+        self.standing.has_the_token_of(&other.standing)
     }
 
     /// The evidence of the attempt that carried this and ended so; `None` if nothing was tried. `seen` tells that something of it was.
@@ -339,7 +339,7 @@ impl<'a> Attempt<'a> {
             };
             if !resumed {
                 tokio::select! {
-                    () = session.gone().cancelled() => {}
+                    () = session.orphaned().cancelled() => {}
                     () = waiting.in_doubt.cancelled() => {}
                 }
                 // The silence counts from the moment that there was a reason to doubt the answer.

@@ -192,6 +192,10 @@ impl Driver {
                     if let Some(refused) = outcome.facts.token
                         && let Err(error) = self.core.wire.tokens.refresh(refused).await
                     {
+                        if outcome.facts.proof == ProofStanding::Unasked {
+                            // The call ends here, and the verdict hangs on it.
+                            self.confirm(&mut outcome).await;
+                        }
                         outcome.circumstances.reason = error.to_string();
                         return Err(self.surface(outcome));
                     }
@@ -266,7 +270,13 @@ impl Driver {
         let core = &self.core;
         let confirmed = match &outcome.refusal {
             Some(refusal) => {
-                core.twins.confirm(&core.wire, &core.router, core.settings.limits, &core.budget, refusal).await
+                let asking = core.twins.confirm(&core.wire, &core.router, core.settings.limits, &core.budget, refusal);
+                tokio::select! {
+                    biased;
+                    confirmed = asking => confirmed,
+                    // What the server said is in hand, and is told as it is.
+                    () = self.record.clock().expired() => false,
+                }
             }
             None => false,
         };

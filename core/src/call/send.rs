@@ -62,19 +62,21 @@ impl Driver {
         let mut position = Position::default();
         let (mut ended, sent) = attempt.run_as(request, None, probe.clone(), &mut position).await;
         let mut unresumed = None;
+        let mut read_on = false;
         let (conclusion, sent) = loop {
             let (Some(end), Some(sent)) = (ended.end(&position), &sent) else {
                 // Nothing was tried: the host gave no token or no headers.
                 self.record.abandon();
                 return Err(self.unready(&ended));
             };
-            let seen = self.record.saw_something();
+            // A stream that was read on was opened for this request, and what is said on it may be said to the GET.
+            let seen = read_on || self.record.saw_something();
             let conclusion = classify::call(&sent.evidence(&core.wire, &session, probe.seal(), seen, end));
             if conclusion.class != Class::Resumable {
                 break (conclusion, sent.clone());
             }
             match self.resume(&attempt, sent.token, &mut position).await {
-                Some(Ok(read)) => ended = read,
+                Some(Ok(read)) => (ended, read_on) = (read, true),
                 // It can be read on no more: what was known before decides, without the event id.
                 stopped => {
                     unresumed = stopped.and_then(Result::err);
@@ -88,7 +90,7 @@ impl Driver {
             phase: self.record.phase(),
             session: Arc::clone(&session),
             took: probe.taken_since(),
-            beyond_proof: earlier_may_have_run || self.record.saw_something(),
+            beyond_proof: earlier_may_have_run || read_on || self.record.saw_something(),
             sent,
             ended,
             unresumed: unresumed.as_deref(),

@@ -100,6 +100,10 @@ impl Router {
 
     /// Takes one message.
     pub(crate) fn route(&self, message: Message, origin: Origin<'_>) {
+        if let Some(session) = origin.session {
+            // Who speaks on a session knows it.
+            session.note_life();
+        }
         match message {
             Message::Request { id, method, params } => self.request(&id, &method, params.as_deref(), origin),
             Message::Notification { method, params } => self.notification(&method, params.as_deref(), origin),
@@ -123,15 +127,15 @@ impl Router {
             return;
         }
         if method == "ping" {
-            self.reply(session, result_bytes(id, &empty_object()));
+            self.reply(origin, session, result_bytes(id, &empty_object()));
             return;
         }
         let Some(handler) = self.handlers.of(method) else {
-            self.reply(session, error_bytes(id, METHOD_NOT_FOUND, "this client has no handler for the method"));
+            self.reply(origin, session, error_bytes(id, METHOD_NOT_FOUND, "this client has no handler for the method"));
             return;
         };
         let Ok(slot) = Arc::clone(&self.handler_slots).try_acquire_owned() else {
-            self.reply(session, error_bytes(id, INTERNAL_ERROR, "too many requests of this client at once"));
+            self.reply(origin, session, error_bytes(id, INTERNAL_ERROR, "too many requests of this client at once"));
             return;
         };
         let pause = origin.call.map(|call| call.clock().pause());
@@ -245,14 +249,15 @@ impl Router {
         }
     }
 
-    fn reply(&self, session: &Arc<Session>, body: Bytes) {
+    fn reply(&self, origin: Origin<'_>, session: &Arc<Session>, body: Bytes) {
         let Ok(slot) = Arc::clone(&self.reply_slots).try_acquire_owned() else {
             tracing::warn!(target: "oncewire", "a request of the server was dropped: too many at once");
             return;
         };
         let (wire, session) = (Arc::clone(&self.wire), Arc::clone(session));
+        let of_a_call = origin.call.is_some();
         drop(self.wire.background.spawn(async move {
-            if !session.gone().is_cancelled() {
+            if of_a_call || !session.gone().is_cancelled() {
                 send_reply(&wire, &session, body).await;
             }
             drop(slot);

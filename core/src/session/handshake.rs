@@ -339,6 +339,7 @@ impl Handshake {
             initialized: Arc::new(InitializeResult::from_raw(Box::default())),
             terms: None,
             gone: CancellationToken::new(),
+            orphaned: CancellationToken::new(),
             retired: CancellationToken::new(),
             answered: Notify::new(),
             disowned: AtomicBool::new(false),

@@ -51,6 +51,8 @@ pub(crate) struct Session {
     /// In the modern era only.
     terms: Option<Arc<Terms>>,
     gone: CancellationToken,
+    /// The server refuses it, in whatever words: whoever waits for an answer on it waits for no long silence.
+    orphaned: CancellationToken,
     /// The session is no longer the current one: its listener stops, and so do the handlers of what came on it.
     retired: CancellationToken,
     /// A call was answered.
@@ -118,11 +120,22 @@ impl Session {
     pub(crate) fn declare_gone(&self) {
         self.disown();
         self.gone.cancel();
+        self.orphan();
     }
 
     /// The server says that it does not know the session: no DELETE for it, unless it shows life afterwards.
     pub(crate) fn disown(&self) {
         self.disowned.store(true, Ordering::Release);
+    }
+
+    /// The server refuses everything on it. Nobody has said that it is gone, so it gets its DELETE.
+    pub(crate) fn orphan(&self) {
+        self.orphaned.cancel();
+    }
+
+    /// Cancelled when silence on it is borne no longer than `orphan_timeout`.
+    pub(crate) fn orphaned(&self) -> &CancellationToken {
+        &self.orphaned
     }
 
     /// Cancelled when the server has declared the session gone.

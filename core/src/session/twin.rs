@@ -118,16 +118,23 @@ impl Twins {
         let flying = async move {
             // Taken off the list however it ends.
             let _listed = Listed { list: Arc::clone(&list), number };
-            if let Some(before) = before {
-                before.await;
+            let asking = async {
+                if let Some(before) = before {
+                    before.await;
+                }
+                if of_login {
+                    sleep(GATHERING).await;
+                }
+                if let Some(flight) = lock(&list).iter_mut().find(|flight| flight.number == number) {
+                    flight.gone_out = true;
+                }
+                timeout(TWIN_PATIENCE, send(&sender.0, &sender.1, sender.2, &session, &sent)).await.ok().flatten()
+            };
+            tokio::select! {
+                biased;
+                () = sender.0.background.closing().cancelled() => None,
+                twin = asking => twin,
             }
-            if of_login {
-                sleep(GATHERING).await;
-            }
-            if let Some(flight) = lock(&list).iter_mut().find(|flight| flight.number == number) {
-                flight.gone_out = true;
-            }
-            timeout(TWIN_PATIENCE, send(&sender.0, &sender.1, sender.2, &session, &sent)).await.ok().flatten()
         };
         let flown = wire.background.spawn(flying);
         let twin = async move { flown.await.ok().flatten() }.boxed().shared();
@@ -146,7 +153,7 @@ impl Twins {
         let mut logins = lock(&self.logins);
         let now = Instant::now();
         logins.retain(|(at, _)| now.duration_since(*at) < LOGIN_WINDOW);
-        let tried = logins.iter().filter(|(_, tried)| tried.has_the_login_of(sent)).count();
+        let tried = logins.iter().filter(|(_, tried)| tried.has_the_token_of(sent)).count();
         if tried < TWINS_OF_A_LOGIN {
             logins.push((now, sent.clone()));
         }

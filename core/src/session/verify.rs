@@ -39,7 +39,10 @@ pub(crate) async fn verify(wire: &Wire, router: &Router, limits: Limits, session
             false
         }
         // Nobody has said that the session is gone: it gets its DELETE.
-        Some(Ping::Refused) => false,
+        Some(Ping::Refused) => {
+            session.orphan();
+            false
+        }
         Some(Ping::Alive) => {
             session.note_life();
             true

@@ -151,7 +151,19 @@ impl Standing {
 
     /// Is it the same to a server that asks who sends it?
     pub(crate) fn has_the_login_of(&self, other: &Self) -> bool {
-        self.authorization == other.authorization && self.caller == other.caller
+        self.authorization == other.authorization && without_tracing(&self.caller) == without_tracing(&other.caller)
+    }
+
+    /// Is it the same to a server that counts failed logins? What else differs from request to request makes no other login of one token.
+    pub(crate) fn has_the_token_of(&self, other: &Self) -> bool {
+        match (self.token(), other.token()) {
+            (None, None) => self.has_the_login_of(other),
+            (token, others) => token == others,
+        }
+    }
+
+    fn token(&self) -> Option<&HeaderValue> {
+        self.authorization.as_ref().or_else(|| self.caller.get(AUTHORIZATION))
     }
 
     /// The headers of a POST.
@@ -232,6 +244,15 @@ pub(crate) fn from_caller<'a>(pairs: impl IntoIterator<Item = (&'a str, &'a str)
         headers.append(name, value);
     }
     Ok(headers)
+}
+
+/// [`TRACING`] headers differ in each request, and say nothing of whose it is.
+fn without_tracing(caller: &HeaderMap) -> HeaderMap {
+    let mut caller = caller.clone();
+    for name in &TRACING {
+        caller.remove(name);
+    }
+    caller
 }
 
 /// What stands for the caller's headers where it has to be known whether two requests are of one identity: the same for the same names and

@@ -254,8 +254,8 @@ impl Wire {
         &self.url
     }
 
-    /// Sends it, and follows redirects that preserve the request within the origin. Each hop that answers with one has refused to
-    /// process the request, so the probe starts anew and the last hop is the one to be judged.
+    /// Sends it, and follows redirects that preserve the request within the origin. The last hop is the one to be judged, but what a hop
+    /// before it did with the body nobody knows: a redirect can come after the effect like any other refusal.
     pub(crate) async fn send(&self, ready: Ready) -> Result<WireResponse, WireFailure> {
         let mut request = ready.request;
         for hop in 0.. {
@@ -265,14 +265,13 @@ impl Wire {
             if let Some(cookies) = &self.caller.cookies {
                 cookies.give(&sent.url, &mut sent.headers);
             }
-            let mut response = exchange.send(sent).await?;
+            let mut response = exchange.send(sent).await.map_err(|failure| after_hops(hop, failure))?;
             if let Some(cookies) = &self.caller.cookies {
                 cookies.take(&request.url, &response.headers, self.secrets());
             }
             let target = match classify::redirect(response.status, &response.headers, &request.url) {
                 Redirect::Follow(url) if hop < REDIRECTS => {
                     request.url = url;
-                    request.probe.reset();
                     continue;
                 }
                 Redirect::Follow(url) | Redirect::Refuse(url) => url,
@@ -294,6 +293,11 @@ impl Wire {
     pub(crate) fn hang_up(&self) {
         self.exchange.lock().unwrap_or_else(PoisonError::into_inner).take();
     }
+}
+
+/// What would be certain of a request that went nowhere else is not certain of one that a hop before had taken.
+fn after_hops(hops: usize, failure: WireFailure) -> WireFailure {
+    if hops > 0 && failure.cause == Cause::GoneAway { WireFailure { cause: Cause::Closed, ..failure } } else { failure }
 }
 
 fn ready(request: WireRequest, standing: Standing, token: Option<u64>) -> Ready {

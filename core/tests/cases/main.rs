@@ -32,4 +32,5 @@ mod texts;
 mod threads;
 mod tokens;
 mod tools_first;
+mod twins;
 mod verify;

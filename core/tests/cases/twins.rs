@@ -1,0 +1,478 @@
+//! The twin of a refusal among everything else that goes on: what it may not confirm, what must not stop it, and whom it may hold up.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use oncewire::transport::exchange::Cause;
+use oncewire::transport::scripted::{Arrival, Reply, Server};
+use oncewire::{Error, EventName, Execution, Kind, Proof};
+use serde_json::json;
+use tokio::time::{Instant, sleep};
+
+use crate::support::{Log, NOTHING, at_once, builder, connect, failure, hang, milliseconds, scripted, seconds};
+
+/// As servers say it that answer whatever it is with 200.
+fn gone(arrival: &Arrival) -> serde_json::Value {
+    let mut message = arrival.error_message(-32_001, "Session not found");
+    message["id"] = serde_json::Value::Null;
+    message
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_said_to_a_get_that_reads_on_is_not_said_of_the_call() {
+    let server = Server::new();
+    let exchange = scripted(&server, {
+        let server = server.clone();
+        move |arrival, nth| {
+            let server = server.clone();
+            async move {
+                match (arrival.method(), arrival.session()) {
+                    ("tools/call", _) if nth == 0 => {
+                        server.execute(&arrival);
+                        server.forget_sessions();
+                        Some(Ok(Reply::event_stream().event_with_id("e1", &NOTHING)))
+                    }
+                    ("resume", _) => Some(Ok(Reply::event_stream().event(&gone(&arrival)))),
+                    (_, Some("session-1")) => Some(Ok(Reply::json(200, &gone(&arrival)))),
+                    _ => None,
+                }
+            }
+        }
+    });
+    let client = connect(&exchange).await;
+    let error = client.call_tool("poke", NOTHING).await.unwrap_err();
+    assert_ne!(error.execution(), Execution::NotExecuted, "{error}");
+    assert_eq!(server.executed("poke"), 1);
+    client.call_tool("poke", NOTHING).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_redirect_is_no_proof_that_what_it_answers_did_not_run() {
+    let server = Server::new();
+    let exchange = scripted(&server, {
+        let server = server.clone();
+        move |arrival, nth| {
+            let server = server.clone();
+            async move {
+                match (arrival.method(), nth) {
+                    ("tools/call", 0) => {
+                        server.execute(&arrival);
+                        Some(Ok(Reply::new(307).header("location", "/login")))
+                    }
+                    ("tools/call", 1) => Some(Err(Cause::Refused)),
+                    _ => None,
+                }
+            }
+        }
+    });
+    let client = connect(&exchange).await;
+    let failure = failure(client.call_tool("poke", NOTHING).await);
+    assert_eq!((failure.execution, failure.proof), (Execution::MayHaveExecuted, None));
+    assert_eq!(server.executed("poke"), 1);
+}
+
+fn refuse_login(arrival: &Arrival) -> Option<Result<Reply, Cause>> {
+    let refused = arrival.header("authorization") == Some("Bearer token-1") && arrival.method() != "initialize";
+    (refused && arrival.id().is_some()).then(|| Ok(Reply::text(401, "who are you?")))
+}
+
+#[tokio::test(start_paused = true)]
+async fn headers_that_differ_in_each_request_do_not_make_a_refused_token_another_one() {
+    for name in ["traceparent", "x-signature"] {
+        let server = Server::new();
+        let exchange = scripted(&server, |arrival, _| async move { refuse_login(&arrival) });
+        let counter = Arc::new(AtomicUsize::new(0));
+        let client = builder(&exchange)
+            .token("token-1")
+            .header_provider(move || {
+                let number = counter.fetch_add(1, Ordering::Relaxed);
+                async move { Ok(vec![(name.to_owned(), format!("00-{number}"))]) }
+            })
+            .connect()
+            .await
+            .unwrap();
+        let _ = at_once(16, {
+            let client = client.clone();
+            move |_| {
+                let client = client.clone();
+                async move { client.call_tool("poke", NOTHING).await.unwrap_err() }
+            }
+        })
+        .await;
+        let twins = exchange.ledger().count("ping");
+        assert!(twins <= 3, "{name}: {twins}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_in_hand_is_handed_over_when_the_deadline_ends_its_twin() {
+    let server = Server::new();
+    let exchange = scripted(&server, |arrival, _| async move {
+        match arrival.method() {
+            "tools/call" => Some(Ok(Reply::json(400, &arrival.error_message(-32_000, "Session not found")))),
+            "ping" => hang(&arrival).await,
+            _ => None,
+        }
+    });
+    let client = connect(&exchange).await;
+    let error = client.call_tool("poke", NOTHING).timeout(seconds(1)).await.unwrap_err();
+    assert!(matches!(error, Error::Answered(_)), "{error:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn close_does_not_wait_for_a_twin() {
+    let server = Server::new();
+    let exchange = scripted(&server, |arrival, _| async move {
+        match arrival.method() {
+            "tools/call" => Some(Ok(Reply::text(404, "gone"))),
+            "ping" => hang(&arrival).await,
+            _ => None,
+        }
+    });
+    let client = connect(&exchange).await;
+    let call = tokio::spawn({
+        let client = client.clone();
+        async move { client.call_tool("poke", NOTHING).await }
+    });
+    exchange.ledger().arrivals("ping", 1).await;
+    let began = Instant::now();
+    client.close().await;
+    let took = began.elapsed();
+    let failure = failure(call.await.unwrap());
+    assert_eq!((failure.kind, failure.execution), (Kind::Closed, Execution::MayHaveExecuted));
+    assert!(exchange.ledger().open().is_empty());
+    assert_eq!(exchange.ledger().count("DELETE"), 1);
+    assert_eq!(took, seconds(0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_on_a_session_that_is_refused_in_whatever_words_does_not_wait_for_ever() {
+    let server = Server::new();
+    let exchange = scripted(&server, |arrival, nth| async move {
+        match (arrival.method(), arrival.session()) {
+            ("tools/call", _) if nth == 0 => hang(&arrival).await,
+            ("tools/call" | "tools/list" | "ping", Some("session-1")) => Some(Ok(Reply::text(400, "come again?"))),
+            _ => None,
+        }
+    });
+    let client = connect(&exchange).await;
+    let hanging = tokio::spawn({
+        let client = client.clone();
+        async move { client.call_tool("poke", NOTHING).await }
+    });
+    exchange.ledger().arrivals("tools/call", 1).await;
+    let _ = client.call_tool("poke", NOTHING).await;
+    client.call_tool("poke", NOTHING).await.unwrap();
+    assert_eq!(client.generation(), 2);
+    let settled = tokio::time::timeout(seconds(3600), hanging).await.expect("it settles").unwrap();
+    assert_eq!(failure(settled).execution, Execution::MayHaveExecuted);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_that_was_declared_gone_and_speaks_gets_its_delete() {
+    let server = Server::new();
+    let exchange = scripted(&server, {
+        let server = server.clone();
+        move |arrival, nth| {
+            let server = server.clone();
+            async move {
+                match (arrival.method(), arrival.session()) {
+                    ("tools/call", _) if nth == 0 => {
+                        server.execute(&arrival);
+                        let log = json!({ "jsonrpc": "2.0", "method": "notifications/message", "params": { "level": "info", "data": "at it" } });
+                        Some(Ok(Reply::event_stream().wait(seconds(5)).event(&log).never()))
+                    }
+                    (method, Some("session-1"))
+                        if method != "notifications/initialized"
+                            && method != "DELETE"
+                            && method != "notifications/cancelled" =>
+                    {
+                        Some(Ok(Reply::text(404, "Session not found")))
+                    }
+                    _ => None,
+                }
+            }
+        }
+    });
+    let client = connect(&exchange).await;
+    let slow = tokio::spawn({
+        let client = client.clone();
+        async move { client.call_tool("poke", NOTHING).timeout(seconds(10)).await }
+    });
+    exchange.ledger().arrivals("tools/call", 1).await;
+    client.read_resource("mem://a").await.unwrap();
+    assert_eq!(client.generation(), 2);
+    failure(slow.await.unwrap());
+    sleep(seconds(1)).await;
+    assert_eq!(exchange.ledger().of("DELETE").iter().filter(|entry| entry.session() == Some("session-1")).count(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_pings_on_the_stream_of_a_call_is_answered_whatever_others_said_of_the_session() {
+    let server = Server::new();
+    let exchange = scripted(&server, {
+        let server = server.clone();
+        move |arrival, nth| {
+            let server = server.clone();
+            async move {
+                match (arrival.method(), arrival.session()) {
+                    ("tools/call", _) if nth == 0 => {
+                        let result = server.execute(&arrival);
+                        let ping = json!({ "jsonrpc": "2.0", "id": "p1", "method": "ping" });
+                        Some(Ok(Reply::event_stream()
+                            .wait(seconds(5))
+                            .event(&ping)
+                            .wait(seconds(1))
+                            .event(&arrival.result_message(&result))))
+                    }
+                    ("resources/read" | "ping", Some("session-1")) => Some(Ok(Reply::text(404, "Session not found"))),
+                    _ => None,
+                }
+            }
+        }
+    });
+    let client = connect(&exchange).await;
+    let slow = tokio::spawn({
+        let client = client.clone();
+        async move { client.call_tool("poke", NOTHING).await }
+    });
+    exchange.ledger().arrivals("tools/call", 1).await;
+    client.read_resource("mem://a").await.unwrap();
+    slow.await.unwrap().unwrap();
+    assert_eq!(exchange.ledger().count(""), 1);
+    client.close().await;
+    assert_eq!(exchange.ledger().of("DELETE").len(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_that_is_given_up_costs_none_of_its_neighbours_anything() {
+    let server = Server::new();
+    let exchange = scripted(&server, {
+        let server = server.clone();
+        move |arrival, nth| {
+            let server = server.clone();
+            async move {
+                match (arrival.method(), arrival.session()) {
+                    ("tools/call", _) if nth == 0 => {
+                        let result = server.execute(&arrival);
+                        let ask = json!({ "jsonrpc": "2.0", "id": "a1", "method": "elicitation/create", "params": {} });
+                        Some(Ok(Reply::event_stream()
+                            .event(&ask)
+                            .wait(seconds(20))
+                            .event(&arrival.result_message(&result))))
+                    }
+                    ("tools/call", Some("session-1")) => Some(Ok(Reply::text(400, "come again?"))),
+                    _ => None,
+                }
+            }
+        }
+    });
+    let client = builder(&exchange)
+        .on_elicitation(|_| async move {
+            sleep(seconds(10)).await;
+            Ok(json!({ "action": "accept", "content": {} }))
+        })
+        .connect()
+        .await
+        .unwrap();
+    let slow = tokio::spawn({
+        let client = client.clone();
+        async move { client.call_tool("poke", NOTHING).await }
+    });
+    exchange.ledger().arrivals("tools/call", 1).await;
+    for _ in 0..2 {
+        failure(client.call_tool("poke", NOTHING).await);
+    }
+    client.call_tool("poke", NOTHING).await.unwrap();
+    assert_eq!(client.generation(), 2);
+    assert_eq!(exchange.ledger().count("DELETE"), 0);
+    slow.await.unwrap().unwrap();
+    assert_eq!(exchange.ledger().of("")[0].message["result"]["action"], "accept");
+    sleep(seconds(1)).await;
+    assert_eq!(exchange.ledger().count("DELETE"), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_twin_that_goes_out_while_another_call_recovers_still_confirms() {
+    let server = Server::new();
+    let exchange = scripted(&server, |arrival, _| async move {
+        if arrival.method() == "ping" {
+            sleep(milliseconds(500)).await;
+        }
+        None
+    });
+    let client = connect(&exchange).await;
+    server.forget_sessions();
+    let poke = tokio::spawn({
+        let client = client.clone();
+        async move { client.call_tool("poke", NOTHING).await }
+    });
+    exchange.ledger().arrivals("ping", 1).await;
+    client.read_resource("mem://a").await.unwrap();
+    poke.await.unwrap().unwrap();
+    assert_eq!((server.executed("poke"), exchange.ledger().count("initialize")), (1, 2));
+    client.close().await;
+    assert_eq!(exchange.ledger().count("DELETE"), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_new_session_that_the_host_asks_for_stops_no_twin() {
+    let server = Server::new();
+    let exchange = scripted(&server, |arrival, _| async move {
+        if arrival.method() == "ping" {
+            sleep(milliseconds(500)).await;
+        }
+        None
+    });
+    let client = connect(&exchange).await;
+    server.forget_sessions();
+    let poke = tokio::spawn({
+        let client = client.clone();
+        async move { client.call_tool("poke", NOTHING).await }
+    });
+    exchange.ledger().arrivals("ping", 1).await;
+    client.recover().await.unwrap();
+    poke.await.unwrap().unwrap();
+    assert_eq!((server.executed("poke"), exchange.ledger().count("initialize")), (1, 2));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_caller_that_began_a_twin_may_go() {
+    let server = Server::new();
+    let exchange = scripted(&server, |arrival, _| async move {
+        if arrival.method() == "ping" {
+            sleep(milliseconds(500)).await;
+        }
+        if arrival.method() == "tools/call" && arrival.session() == Some("session-1") {
+            return Some(Ok(Reply::text(404, "unknown")));
+        }
+        None
+    });
+    let client = connect(&exchange).await;
+    server.forget_sessions();
+    let call = || {
+        let client = client.clone();
+        tokio::spawn(async move { client.call_tool("poke", NOTHING).await })
+    };
+    let (first, second) = (call(), call());
+    exchange.ledger().arrivals("ping", 1).await;
+    sleep(milliseconds(10)).await;
+    first.abort();
+    second.await.unwrap().unwrap();
+    assert_eq!((server.executed("poke"), exchange.ledger().count("initialize")), (1, 2));
+}
+
+#[tokio::test(start_paused = true)]
+async fn two_refusals_in_other_words_share_a_twin_and_not_its_proof() {
+    let server = Server::new();
+    let exchange = scripted(&server, {
+        let server = server.clone();
+        move |arrival, nth| {
+            let server = server.clone();
+            async move {
+                match (arrival.method(), nth) {
+                    ("tools/call", 0) => {
+                        server.execute(&arrival);
+                        sleep(milliseconds(10)).await;
+                        server.forget_sessions();
+                        Some(Ok(Reply::text(404, "no such record")))
+                    }
+                    ("tools/call", 1) => {
+                        sleep(milliseconds(10)).await;
+                        Some(Ok(Reply::text(404, "unknown")))
+                    }
+                    _ => None,
+                }
+            }
+        }
+    });
+    let client = connect(&exchange).await;
+    let outcomes = at_once(2, {
+        let client = client.clone();
+        move |_| {
+            let client = client.clone();
+            async move { client.call_tool("poke", NOTHING).await.map(|_| ()) }
+        }
+    })
+    .await;
+    assert_eq!(outcomes.iter().filter(|outcome| outcome.is_ok()).count(), 1, "{outcomes:?}");
+    assert_eq!(server.executed("poke"), 2);
+    assert_eq!(exchange.ledger().count("initialize"), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_a_budget_the_second_call_after_a_loss_works() {
+    let server = Server::new();
+    let exchange = server.exchange();
+    let client = builder(&exchange).retry_budget(0.0, 0).connect().await.unwrap();
+    server.forget_sessions();
+    let first = failure(client.call_tool("poke", NOTHING).await);
+    assert_eq!((first.execution, first.kind), (Execution::MayHaveExecuted, Kind::HttpStatus));
+    client.call_tool("poke", NOTHING).await.unwrap();
+    assert_eq!(exchange.ledger().count("initialize"), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn twins_that_hang_are_one_at_a_time_and_hold_each_call_for_two_seconds() {
+    let server = Server::new();
+    let exchange = scripted(&server, |arrival, _| async move {
+        match arrival.method() {
+            "tools/call" => Some(Ok(Reply::text(403, "no"))),
+            "ping" => hang(&arrival).await,
+            _ => None,
+        }
+    });
+    let client = connect(&exchange).await;
+    let took = at_once(64, {
+        let client = client.clone();
+        move |number| {
+            let client = client.clone();
+            async move {
+                sleep(milliseconds(100 * number as u64)).await;
+                let began = Instant::now();
+                failure(client.call_tool("poke", NOTHING).await);
+                began.elapsed()
+            }
+        }
+    })
+    .await;
+    assert!(took.iter().all(|took| *took <= seconds(2)), "{took:?}");
+    assert!(exchange.ledger().count("ping") <= 5, "{}", exchange.ledger().count("ping"));
+    client.close().await;
+    assert!(exchange.ledger().open().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_read_whose_token_cannot_be_renewed_is_told_what_its_twin_proves() {
+    let server = Server::new();
+    let exchange = scripted(&server, |arrival, _| async move { refuse_login(&arrival) });
+    let client = builder(&exchange)
+        .token_provider(|refused| async move {
+            match refused {
+                None => Ok("token-1".to_owned()),
+                Some(_) => Err("the keychain is locked".into()),
+            }
+        })
+        .connect()
+        .await
+        .unwrap();
+    let failure = failure(client.read_resource("mem://a").await);
+    assert!(failure.reason.contains("keychain"), "{}", failure.reason);
+    assert_eq!((failure.execution, failure.proof), (Execution::NotExecuted, Some(Proof::Unauthorized)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_told_of_a_twin() {
+    let server = Server::new();
+    let exchange = scripted(&server, |arrival, _| async move {
+        (arrival.method() == "tools/call").then(|| Ok(Reply::text(429, "slow down").header("retry-after", "7")))
+    });
+    let log = Log::default();
+    let client = builder(&exchange).on_event(log.observer()).connect().await.unwrap();
+    let failure = failure(client.call_tool("poke", NOTHING).await);
+    assert_eq!(
+        (failure.execution, failure.kind, failure.retry_after),
+        (Execution::MayHaveExecuted, Kind::RateLimited, Some(seconds(7)))
+    );
+    assert_eq!(log.of(EventName::AttemptFailed).len(), 1);
+}
