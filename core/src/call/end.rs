@@ -62,12 +62,14 @@ pub(super) struct Pieces<'a> {
     pub(super) took: Duration,
     /// Something of the attempt was seen, or an earlier one may have run: no twin can prove anything.
     pub(super) beyond_proof: bool,
+    /// An earlier attempt may have run.
+    pub(super) again: bool,
 }
 
 impl Outcome {
     /// Puts the pieces together.
     pub(super) fn new(pieces: Pieces<'_>) -> Self {
-        let Pieces { conclusion, phase, session, sent, ended, unresumed, took, beyond_proof } = pieces;
+        let Pieces { conclusion, phase, session, sent, ended, unresumed, took, beyond_proof, again } = pieces;
         let mut circumstances =
             Circumstances { reason: text::of_end(&ended, conclusion.kind), ..Circumstances::default() };
         if let Some(unresumed) = unresumed {
@@ -117,7 +119,8 @@ impl Outcome {
             conclusion: Some(conclusion),
             refusal,
         };
-        if outcome.facts.proof == ProofStanding::None {
+        // A refusal to do it again is no answer to a call that may have run before.
+        if outcome.facts.proof == ProofStanding::None && !again {
             outcome.stays_unconfirmed();
         }
         outcome

@@ -91,6 +91,7 @@ impl Driver {
             session: Arc::clone(&session),
             took: probe.taken_since(),
             beyond_proof: earlier_may_have_run || read_on || self.record.saw_something(),
+            again: earlier_may_have_run,
             sent,
             ended,
             unresumed: unresumed.as_deref(),

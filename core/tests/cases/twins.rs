@@ -9,7 +9,9 @@ use oncewire::{Error, EventName, Execution, Kind, Proof};
 use serde_json::json;
 use tokio::time::{Instant, sleep};
 
-use crate::support::{Log, NOTHING, at_once, builder, connect, failure, hang, milliseconds, scripted, seconds};
+use crate::support::{
+    Log, NOTHING, at_once, builder, connect, failure, hang, milliseconds, run_and_cut, scripted, seconds,
+};
 
 /// As servers say it that answer whatever it is with 200.
 fn gone(arrival: &Arrival) -> serde_json::Value {
@@ -475,4 +477,28 @@ async fn what_is_told_of_a_twin() {
         (Execution::MayHaveExecuted, Kind::RateLimited, Some(seconds(7)))
     );
     assert_eq!(log.of(EventName::AttemptFailed).len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refusal_to_run_it_again_is_no_answer_to_a_call_that_may_have_run() {
+    let server = Server::new();
+    let exchange = scripted(&server, {
+        let server = server.clone();
+        move |arrival, nth| {
+            let server = server.clone();
+            async move {
+                match (arrival.method(), nth) {
+                    ("tools/call", 0) => run_and_cut(&server, &arrival),
+                    ("tools/call", _) => {
+                        Some(Ok(Reply::json(400, &arrival.error_message(-32_000, "Session not found"))))
+                    }
+                    _ => None,
+                }
+            }
+        }
+    });
+    let client = connect(&exchange).await;
+    let failure = failure(client.call_tool("nudge", NOTHING).await);
+    assert_eq!((failure.execution, failure.kind), (Execution::MayHaveExecuted, Kind::SessionLost));
+    assert_eq!(server.executed("nudge"), 1);
 }
