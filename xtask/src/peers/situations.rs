@@ -199,7 +199,8 @@ impl Trial<'_> {
         let answers = timeout(STEP, calls.join_all()).await.context("16 callers after a restart hang")?;
         let answered = answers.iter().filter(|answer| answer.is_ok()).count();
         if let Some(error) = answers.into_iter().find_map(Result::err) {
-            println!("[{}]    saw  {error}", self.name);
+            let took = error.attempts().iter().map(|attempt| attempt.elapsed).collect::<Vec<_>>();
+            println!("[{}]    saw  {error}; its attempts took {took:?}", self.name);
         }
         self.check_equal("restarted: of 16 callers at once, so many get their answer", answered, CALLERS);
         let sent = self.peer.relay.since(passed);
