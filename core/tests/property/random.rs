@@ -86,6 +86,7 @@ impl Script {
                     Refusal::BadRequestWording,
                     Refusal::BadRequestOurId,
                     Refusal::UnavailableWording,
+                    Refusal::UnauthorizedWording,
                     Refusal::Unlisted,
                 ],
             ),

@@ -91,6 +91,8 @@ pub(crate) enum Refusal {
     BadRequestOurId,
     /// 503 in the words of a lost session.
     UnavailableWording,
+    /// 401 in the words of a lost session: who asks for no token can only take them at their word.
+    UnauthorizedWording,
     /// 422, in words that are on no list.
     Unlisted,
 }
@@ -286,6 +288,10 @@ impl Script {
     /// May the first call after the faults fail? Where a server that is in good health refuses a session or an era in words that do not say
     /// so, a call is what tells.
     pub(crate) fn may_cost_a_call(&self) -> bool {
-        self.changes_era() || matches!(self.server.refusal, Refusal::Unlisted | Refusal::UnavailableWording)
+        self.changes_era()
+            || matches!(
+                self.server.refusal,
+                Refusal::Unlisted | Refusal::UnavailableWording | Refusal::UnauthorizedWording
+            )
     }
 }

@@ -419,6 +419,7 @@ impl Faulty {
             Refusal::BadRequestWording => error(400, Value::Null, -32_000, wording),
             Refusal::BadRequestOurId => error(400, arrival.json_id(), -32_000, wording),
             Refusal::UnavailableWording => error(503, Value::Null, -32_001, "Session not found"),
+            Refusal::UnauthorizedWording => Reply::text(401, "Unauthorized: Session not found"),
             Refusal::Unlisted => Reply::text(422, "Unexpected message, expect initialize request"),
         }
     }
