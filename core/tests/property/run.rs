@@ -131,6 +131,21 @@ async fn course(script: &Script) -> Result<Course, String> {
                 _ => {}
             }
         }
+        if script.changes_era() && script.client.recovery == Recovery::Auto {
+            // There and back again, right after all that: who asked a moment ago has to ask again.
+            for _ in 0..2 {
+                server.change_era();
+                for (nth, what) in ["list", "read", "poke"].into_iter().enumerate() {
+                    probes += 1;
+                    match works_again(&client, what).await {
+                        Some(error) if nth > 0 => {
+                            faults.push(format!("the era changed, and {what} ({nth}) fails: {error}"));
+                        }
+                        _ => {}
+                    }
+                }
+            }
+        }
         if client.state() != "ready" {
             faults.push(format!("the faults are over, and the client is {}", client.state()));
         }
