@@ -27,14 +27,14 @@ pub(crate) async fn verify(wire: &Wire, router: &Router, limits: Limits, session
     let verifying = async {
         let (said, token) = ping(wire, router, limits, session).await?;
         match token {
-            Some(token) if said == Ping::Unauthorized && wire.tokens.refresh(token).await.is_ok() => {
+            Some(token) if matches!(said, Ping::Unauthorized { .. }) && wire.tokens.refresh(token).await.is_ok() => {
                 ping(wire, router, limits, session).await.map(|(said, _)| said)
             }
             _ => Some(said),
         }
     };
     match timeout(VERIFY_PATIENCE, verifying).await.ok().flatten() {
-        Some(Ping::Lost) => {
+        Some(Ping::Lost | Ping::Unauthorized { says_lost: true }) => {
             session.declare_gone();
             false
         }
@@ -47,7 +47,7 @@ pub(crate) async fn verify(wire: &Wire, router: &Router, limits: Limits, session
             session.note_life();
             true
         }
-        Some(Ping::Unauthorized | Ping::Nothing) | None => true,
+        Some(Ping::Unauthorized { says_lost: false } | Ping::Nothing) | None => true,
     }
 }
 

@@ -234,7 +234,7 @@ pub enum Doubt {
     /// None.
     #[default]
     None,
-    /// The server may not know it any more: verified before the next request.
+    /// The server says that it does not know it, or, in the modern era, that it wants one: verified before the next request.
     Session,
     /// The server may be of another era by now: asked before the next request, once in a while at most.
     Era,

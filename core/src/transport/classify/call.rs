@@ -192,8 +192,8 @@ fn repair(evidence: &Evidence<'_>, status: StatusCode, headers: &HeaderMap, body
     }
     let lost = says_lost(status, body, evidence.lifecycle);
     let session = match evidence.lifecycle {
+        _ if lost || session_unknown(evidence, status, body) => Doubt::Session,
         Lifecycle::Modern if status.is_client_error() => Doubt::Era,
-        Lifecycle::Legacy if lost || session_unknown(evidence, status, body) => Doubt::Session,
         Lifecycle::Legacy | Lifecycle::Modern => Doubt::None,
     };
     // RFC 9110, section 15.5.2, demands a challenge: a 401 with one speaks of the login, one without may be said of a session.

@@ -8,7 +8,7 @@ use std::time::Duration;
 use http::StatusCode;
 
 use super::call::{METHOD_NOT_FOUND, call};
-use super::{BodyEnd, Class, End, Evidence};
+use super::{BodyEnd, Class, Doubt, End, Evidence};
 use crate::outcome::Kind;
 use crate::transport::words::Words;
 
@@ -42,8 +42,11 @@ pub enum Ping {
     Lost,
     /// Refused in another way: the session is of no more use. The server may be of another era by now.
     Refused,
-    /// The token was refused: that says nothing of the session.
-    Unauthorized,
+    /// The token was refused.
+    Unauthorized {
+        /// In the words of a lost session: if there is no other token, that is what it means.
+        says_lost: bool,
+    },
     /// It says nothing.
     Nothing,
 }
@@ -58,7 +61,9 @@ pub(crate) fn ping(evidence: &Evidence<'_>) -> Ping {
         (_, Class::SessionRejected) => Ping::Lost,
         (_, Class::SessionSuspect) => Ping::Refused,
         (BodyEnd::Error { code: METHOD_NOT_FOUND, .. }, _) => Ping::Alive,
-        _ if status == StatusCode::UNAUTHORIZED => Ping::Unauthorized,
+        _ if status == StatusCode::UNAUTHORIZED => {
+            Ping::Unauthorized { says_lost: conclusion.repair.session == Doubt::Session }
+        }
         _ if !matches!(body, BodyEnd::Error { .. } | BodyEnd::NoAnswer { .. }) => Ping::Nothing,
         _ if conclusion.repair.counts => Ping::Refused,
         (BodyEnd::Error { .. }, _) if conclusion.kind == Some(Kind::Rpc) && status.is_success() => Ping::Alive,

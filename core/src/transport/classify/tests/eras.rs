@@ -114,7 +114,7 @@ fn a_server_that_was_rolled_back_claims_to_have_run_nothing_where_it_says_so_exp
         for code in [400, 404, 426] {
             let conclusion = answer(Sent::Modern, code, body);
             let says = (conclusion.class, conclusion.claim, conclusion.repair.session);
-            assert_eq!(says, (Class::SessionRejected, Some(Proof::SessionRejected), Doubt::Era), "{code} {body:?}");
+            assert_eq!(says, (Class::SessionRejected, Some(Proof::SessionRejected), Doubt::Session), "{code} {body:?}");
         }
         assert_ne!(answer(Sent::Modern, 500, body).class, Class::SessionRejected, "no refusal of a rollback: {body:?}");
     }
