@@ -189,6 +189,9 @@ impl Driver {
                     outcome.facts.verified = true;
                 }
                 Decision::Refresh => {
+                    if let Some(refusal) = &outcome.refusal {
+                        self.core.twins.settle(&refusal.sent).await;
+                    }
                     if let Some(refused) = outcome.facts.token
                         && let Err(error) = self.core.wire.tokens.refresh(refused).await
                     {
@@ -242,9 +245,6 @@ impl Driver {
         let (Some(conclusion), Some(session)) = (&outcome.conclusion, &outcome.facts.session) else { return };
         let sessions = &self.core.sessions;
         let repair = conclusion.repair;
-        if let Some(token) = outcome.facts.token.filter(|_| repair.token) {
-            self.core.wire.tokens.doubt(token);
-        }
         // A server that refuses the terms may speak others by now.
         if matches!(conclusion.class, Class::SessionSuspect | Class::TermsRefused) {
             sessions.suspect(session);
@@ -428,6 +428,12 @@ impl Driver {
     fn surface(&self, mut outcome: Outcome) -> Error {
         if outcome.facts.proof == ProofStanding::Unasked {
             outcome.stays_unconfirmed();
+        }
+        // Not before the twin is back: with another token the server refuses this one whatever became of the call.
+        if let (Some(conclusion), Some(token)) = (&outcome.conclusion, outcome.facts.token)
+            && conclusion.repair.token
+        {
+            self.core.wire.tokens.doubt(token);
         }
         if let (Some(conclusion), Some(session)) = (&outcome.conclusion, &outcome.facts.session)
             && conclusion.repair.counts

@@ -58,7 +58,7 @@ impl Driver {
         self.counts.resumes = 0;
         self.counts.empty_resumes = 0;
         let earlier_may_have_run = self.ambiguity(session.generation) != Ambiguity::None;
-        let sign_of_life = session.sign_of_life();
+        let in_flight = session.call_in_flight();
         let mut position = Position::default();
         let (mut ended, sent) = attempt.run_as(request, None, probe.clone(), &mut position).await;
         let mut unresumed = None;
@@ -84,7 +84,7 @@ impl Driver {
                 }
             }
         };
-        drop((progress, sign_of_life, attempt));
+        drop((progress, in_flight, attempt));
         let pieces = Pieces {
             conclusion,
             phase: self.record.phase(),

@@ -345,6 +345,7 @@ impl Handshake {
             disowned: AtomicBool::new(false),
             refusals: AtomicU32::new(0),
             signs: Arc::new(()),
+            calls: watch::channel(0).0,
             hearing: watch::Sender::default(),
             ended: AtomicBool::new(false),
             wire: Arc::clone(&self.wire),

@@ -65,9 +65,24 @@ pub(crate) struct Session {
     refusals: AtomicU32,
     /// Held by every call in flight and by every open stream.
     signs: Arc<()>,
+    /// How many calls are in flight.
+    calls: watch::Sender<usize>,
     ended: AtomicBool,
     wire: Arc<Wire>,
     delete_timeout: Duration,
+}
+
+/// See [`Session::call_in_flight`].
+#[derive(Debug)]
+pub(crate) struct CallInFlight {
+    calls: watch::Sender<usize>,
+    _sign: SignOfLife,
+}
+
+impl Drop for CallInFlight {
+    fn drop(&mut self) {
+        self.calls.send_modify(|calls| *calls = calls.saturating_sub(1));
+    }
 }
 
 /// See [`Session::sign_of_life`].
@@ -158,6 +173,18 @@ impl Session {
     /// A call ended with a refusal that may mean the session. Returns how many there were in a row, this one included.
     pub(crate) fn note_refusal(&self) -> u32 {
         self.refusals.fetch_add(1, Ordering::AcqRel).saturating_add(1)
+    }
+
+    /// A call in flight, for as long as it is held.
+    pub(crate) fn call_in_flight(&self) -> CallInFlight {
+        self.calls.send_modify(|calls| *calls += 1);
+        CallInFlight { calls: self.calls.clone(), _sign: self.sign_of_life() }
+    }
+
+    /// Waits until no call is in flight.
+    pub(crate) async fn quiet(&self) {
+        // The sender lives as long as self.
+        let _ = self.calls.subscribe().wait_for(|calls| *calls == 0).await;
     }
 
     /// A call in flight, or an open stream, for as long as it is held.

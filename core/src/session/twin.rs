@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, Shared};
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, timeout};
 
 use super::Session;
 use crate::call::attempt::{Attempt, Ended, Request, Sent};
@@ -26,8 +26,8 @@ use crate::transport::words::Words;
 /// How long a call waits for its twin.
 const TWIN_PATIENCE: Duration = Duration::from_secs(2);
 
-/// How long the twin of a refused token waits for others that were refused with the same one: each is a failed login, and servers count
-/// those.
+/// How long a twin waits for the calls that are in flight: they may be about to be refused too, and one twin can answer for all that were. Each
+/// twin of a refused token is a failed login, and servers count those.
 const GATHERING: Duration = Duration::from_millis(25);
 
 /// Twins for one refused token within [`LOGIN_WINDOW`].
@@ -82,13 +82,28 @@ impl Twins {
         budget: &Budget,
         refusal: &Refusal,
     ) -> bool {
-        // A session that we ourselves ended is refused whatever became of the call.
-        if refusal.session.is_ended() {
+        // A session that we ourselves ended is refused whatever became of the call, and so is a token that a newer one has replaced.
+        let ended = || {
+            let replaced = refusal.of_login && !wire.tokens.stands(refusal.sent.token);
+            refusal.session.is_ended() || replaced
+        };
+        if ended() {
             return false;
         }
         let Some(twin) = self.join_or_send(wire, router, limits, budget, refusal) else { return false };
         let refused = timeout(TWIN_PATIENCE, twin).await.ok().flatten();
-        refused.is_some_and(|twin| classify::twin(&refusal.refused, &twin)) && !refusal.session.is_ended()
+        refused.is_some_and(|twin| classify::twin(&refusal.refused, &twin)) && !ended()
+    }
+
+    /// Waits for the twins of this login that are out or about to go, [`TWIN_PATIENCE`] at most: once its token is replaced the server refuses
+    /// it whatever became of their calls.
+    pub(crate) async fn settle(&self, sent: &Sent) {
+        let out: Vec<Twin> = lock(&self.flights)
+            .iter()
+            .filter(|flight| flight.sent.has_the_token_of(sent))
+            .map(|flight| flight.twin.clone())
+            .collect();
+        let _ = timeout(TWIN_PATIENCE, futures_util::future::join_all(out)).await;
     }
 
     /// The twin that has not gone out yet, or a new one; none if there is nothing left to send it with.
@@ -114,7 +129,7 @@ impl Twins {
         let number = flights.last().map_or(0, |flight| flight.number + 1);
         let list = Arc::clone(&self.flights);
         let (session, sent) = (Arc::clone(&refusal.session), refusal.sent.clone());
-        let (sender, of_login) = ((Arc::clone(wire), Arc::clone(router), limits), refusal.of_login);
+        let sender = (Arc::clone(wire), Arc::clone(router), limits);
         let flying = async move {
             // Taken off the list however it ends.
             let _listed = Listed { list: Arc::clone(&list), number };
@@ -122,9 +137,7 @@ impl Twins {
                 if let Some(before) = before {
                     before.await;
                 }
-                if of_login {
-                    sleep(GATHERING).await;
-                }
+                let _ = timeout(GATHERING, session.quiet()).await;
                 if let Some(flight) = lock(&list).iter_mut().find(|flight| flight.number == number) {
                     flight.gone_out = true;
                 }
@@ -176,12 +189,14 @@ impl Drop for Listed {
 /// Sends it: `ping`, or a list of the tools where ping is not known; in the modern era `server/discover`, for a modern server refuses each
 /// ping, and a tool can do the same. How it was refused, if it was, and was read whole.
 async fn send(wire: &Wire, router: &Router, limits: Limits, session: &Arc<Session>, sent: &Sent) -> Option<Refused> {
+    let mut refused: Option<Refused> = None;
     let methods: &[&str] = if session.is_modern() { &[DISCOVER] } else { &["ping", "tools/list"] };
     for (number, method) in methods.iter().enumerate() {
         let attempt = Attempt::of_client(wire, router, limits, Some(session));
         let probe = Probe::new();
         let request = Request::new(method, Params::none());
-        let (ended, _) = attempt.run_as(request, Some(sent), probe.clone(), &mut Position::default()).await;
+        let mut position = Position::default();
+        let (ended, _) = attempt.run_as(request, Some(sent), probe.clone(), &mut position).await;
         let took = probe.taken_since();
         let Ended::Head { status, answer, .. } = ended else { return None };
         if let Answer::Result(_) = answer {
@@ -192,9 +207,17 @@ async fn send(wire: &Wire, router: &Router, limits: Limits, session: &Arc<Sessio
         if unknown && number + 1 < methods.len() {
             continue;
         }
-        return Words::of(status, &answer).map(|words| Refused { words, took });
+        // One that has a page for what is not found may show it for a method as for a tool's record: both have to be refused.
+        let words = Words::of(status, &answer)?;
+        if refused.is_some_and(|refused| refused.words != words) {
+            return None;
+        }
+        refused.get_or_insert(Refused { words, took });
+        if !classify::may_mean_the_method(status, answer.body_end(&position), session.lifecycle()) {
+            break;
+        }
     }
-    None
+    refused
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -22,7 +22,7 @@ pub use probe::probe;
 pub use redirect::redirect;
 pub use streams::{accepted_notification, delete, is_answered_elsewhere, is_success, listen, listener, resume};
 pub use twin::Ping;
-pub(crate) use twin::{Refused, ping, twin};
+pub(crate) use twin::{Refused, may_mean_the_method, ping, twin};
 
 use http::{HeaderMap, StatusCode};
 use url::Url;

@@ -502,3 +502,28 @@ async fn a_refusal_to_run_it_again_is_no_answer_to_a_call_that_may_have_run() {
     assert_eq!((failure.execution, failure.kind), (Execution::MayHaveExecuted, Kind::SessionLost));
     assert_eq!(server.executed("nudge"), 1);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_dispatcher_without_ping_says_of_it_what_a_tool_says_of_a_record() {
+    let server = Server::new();
+    let exchange = scripted(&server, {
+        let server = server.clone();
+        move |arrival, _| {
+            let server = server.clone();
+            async move {
+                match arrival.method() {
+                    "tools/call" => {
+                        server.execute(&arrival);
+                        Some(Ok(Reply::text(404, "<h1>Not Found</h1>")))
+                    }
+                    "ping" => Some(Ok(Reply::text(404, "<h1>Not Found</h1>"))),
+                    _ => None,
+                }
+            }
+        }
+    });
+    let client = connect(&exchange).await;
+    let failure = failure(client.call_tool("poke", NOTHING).await);
+    assert_eq!(server.executed("poke"), 1, "{failure:?}");
+    assert_eq!(failure.execution, Execution::MayHaveExecuted);
+}

@@ -174,7 +174,7 @@ fn session_unknown(evidence: &Evidence<'_>, status: StatusCode, body: BodyEnd<'_
 }
 
 /// Do the words say that the server does not know the session, or, of a server of the other era, that it wants one?
-fn says_lost(status: StatusCode, body: BodyEnd<'_>, lifecycle: Lifecycle) -> bool {
+pub(super) fn says_lost(status: StatusCode, body: BodyEnd<'_>, lifecycle: Lifecycle) -> bool {
     match (lifecycle, body) {
         (Lifecycle::Legacy, BodyEnd::Error { code, message, .. }) => wording::error_says_session_is_gone(code, message),
         (Lifecycle::Legacy, BodyEnd::NoAnswer { excerpt }) => wording::says_session_is_gone(excerpt),

@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use http::StatusCode;
 
-use super::call::{METHOD_NOT_FOUND, call};
+use super::call::{METHOD_NOT_FOUND, call, says_lost};
 use super::{BodyEnd, Class, Doubt, End, Evidence};
+use crate::era::Lifecycle;
 use crate::outcome::Kind;
 use crate::transport::words::Words;
 
@@ -31,6 +32,11 @@ pub(crate) fn twin(refused: &Refused, twin: &Refused) -> bool {
     refused.words == twin.words
         && !twin.words.status().is_server_error()
         && refused.took <= SLOW.max(twin.took.saturating_mul(SLOWER))
+}
+
+/// Might the refusal of a harmless request be said of its method alone? Not what speaks of the session, of who asks or of how often.
+pub(crate) fn may_mean_the_method(status: StatusCode, body: BodyEnd<'_>, lifecycle: Lifecycle) -> bool {
+    !matches!(status, StatusCode::UNAUTHORIZED | StatusCode::TOO_MANY_REQUESTS) && !says_lost(status, body, lifecycle)
 }
 
 /// What a ping says of its session.
