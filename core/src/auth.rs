@@ -140,10 +140,9 @@ impl TokenCache {
         }
     }
 
-    /// Is the token of this serial the one in use, and is no other being fetched? Without a provider there is never another one.
+    /// Is the token of this serial the one in use? Without a provider there is never another one.
     pub(crate) fn stands(&self, serial: Option<u64>) -> bool {
-        let cache = lock(&self.cache);
-        cache.flight.is_none() && cache.current.as_ref().map(|token| token.serial) == serial
+        self.serial() == serial
     }
 
     /// A token newer than the refused one.

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, Shared};
-use tokio::time::{Instant, timeout};
+use tokio::time::{Instant, sleep, timeout};
 
 use super::Session;
 use crate::call::attempt::{Attempt, Ended, Request, Sent};
@@ -26,8 +26,8 @@ use crate::transport::words::Words;
 /// How long a call waits for its twin.
 const TWIN_PATIENCE: Duration = Duration::from_secs(2);
 
-/// How long a twin waits for the calls that are in flight: they may be about to be refused too, and one twin can answer for all that were. Each
-/// twin of a refused token is a failed login, and servers count those.
+/// How long a twin waits for calls that are in flight: they may be about to be refused too, and one twin answers for all that were. The twin
+/// of a refused token waits in any case: it is a failed login, and servers count those.
 const GATHERING: Duration = Duration::from_millis(25);
 
 /// Twins for one refused token within [`LOGIN_WINDOW`].
@@ -129,7 +129,7 @@ impl Twins {
         let number = flights.last().map_or(0, |flight| flight.number + 1);
         let list = Arc::clone(&self.flights);
         let (session, sent) = (Arc::clone(&refusal.session), refusal.sent.clone());
-        let sender = (Arc::clone(wire), Arc::clone(router), limits);
+        let (sender, of_login) = ((Arc::clone(wire), Arc::clone(router), limits), refusal.of_login);
         let flying = async move {
             // Taken off the list however it ends.
             let _listed = Listed { list: Arc::clone(&list), number };
@@ -137,7 +137,11 @@ impl Twins {
                 if let Some(before) = before {
                     before.await;
                 }
-                let _ = timeout(GATHERING, session.quiet()).await;
+                if of_login {
+                    sleep(GATHERING).await;
+                } else {
+                    let _ = timeout(GATHERING, session.quiet()).await;
+                }
                 if let Some(flight) = lock(&list).iter_mut().find(|flight| flight.number == number) {
                     flight.gone_out = true;
                 }

@@ -190,7 +190,7 @@ async fn a_call_lives_through_two_losses_and_the_third_surfaces() {
         let server = Server::new();
         let exchange = scripted(&server, move |arrival, _| async move {
             let lost = (1..=losses).any(|number| arrival.session() == Some(&format!("session-{number}")));
-            (matches!(arrival.method(), "tools/call" | "ping") && lost).then(|| Ok(Reply::new(404)))
+            (matches!(arrival.method(), "tools/call" | "ping" | "tools/list") && lost).then(|| Ok(Reply::new(404)))
         });
         let client = connect(&exchange).await;
         let outcome = client.call_tool("poke", NOTHING).await;
