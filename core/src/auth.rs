@@ -140,11 +140,6 @@ impl TokenCache {
         }
     }
 
-    /// Is the token of this serial the one in use? Without a provider there is never another one.
-    pub(crate) fn stands(&self, serial: Option<u64>) -> bool {
-        self.serial() == serial
-    }
-
     /// A token newer than the refused one.
     pub(crate) async fn refresh(&self, refused: u64) -> Result<Option<Token>, TokenError> {
         self.newer_than(Some(refused)).await

@@ -82,17 +82,13 @@ impl Twins {
         budget: &Budget,
         refusal: &Refusal,
     ) -> bool {
-        // A session that we ourselves ended is refused whatever became of the call, and so is a token that a newer one has replaced.
-        let ended = || {
-            let replaced = refusal.of_login && !wire.tokens.stands(refusal.sent.token);
-            refusal.session.is_ended() || replaced
-        };
-        if ended() {
+        // A session that we ourselves ended is refused whatever became of the call.
+        if refusal.session.is_ended() {
             return false;
         }
         let Some(twin) = self.join_or_send(wire, router, limits, budget, refusal) else { return false };
         let refused = timeout(TWIN_PATIENCE, twin).await.ok().flatten();
-        refused.is_some_and(|twin| classify::twin(&refusal.refused, &twin)) && !ended()
+        refused.is_some_and(|twin| classify::twin(&refusal.refused, &twin)) && !refusal.session.is_ended()
     }
 
     /// Waits for the twins of this login that are out or about to go, [`TWIN_PATIENCE`] at most: once its token is replaced the server refuses

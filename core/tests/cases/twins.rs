@@ -527,39 +527,3 @@ async fn a_dispatcher_without_ping_says_of_it_what_a_tool_says_of_a_record() {
     assert_eq!(server.executed("poke"), 1, "{failure:?}");
     assert_eq!(failure.execution, Execution::MayHaveExecuted);
 }
-
-#[tokio::test(start_paused = true)]
-async fn a_login_that_was_replaced_while_its_twin_waited_proves_nothing() {
-    let server = Server::new();
-    let asked = Arc::new(AtomicUsize::new(0));
-    let exchange = scripted(&server, {
-        let (server, asked) = (server.clone(), Arc::clone(&asked));
-        move |arrival, nth| {
-            let relayed = arrival.method() == "tools/call" && nth == 0;
-            if relayed {
-                server.execute(&arrival);
-            }
-            // The read finds the token expired; a new one takes the old one's validity.
-            let expired = arrival.method() == "resources/read" && nth == 0;
-            let old = arrival.header("authorization") == Some("Bearer token-1");
-            let revoked = old && (asked.load(Ordering::Relaxed) > 1 || expired);
-            async move { (relayed || revoked).then(|| Ok(Reply::text(401, "Unauthorized"))) }
-        }
-    });
-    let client = builder(&exchange)
-        .token_provider(move |_| {
-            let number = asked.fetch_add(1, Ordering::Relaxed) + 1;
-            async move { Ok(format!("token-{number}")) }
-        })
-        .connect()
-        .await
-        .unwrap();
-    let poke = tokio::spawn({
-        let client = client.clone();
-        async move { client.call_tool("poke", NOTHING).await }
-    });
-    exchange.ledger().arrivals("tools/call", 1).await;
-    client.read_resource("mem://a").await.unwrap();
-    let refused = failure(poke.await.unwrap());
-    assert_eq!((server.executed("poke"), refused.execution), (1, Execution::MayHaveExecuted));
-}
