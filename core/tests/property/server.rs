@@ -283,7 +283,8 @@ impl Faulty {
             }
             Fault::Stray { executes, answers } => {
                 let stray = json!({ "jsonrpc": "2.0", "id": 987_654_321, "result": { "_meta": { "call": 99 } } });
-                let before = arrival.id().unwrap_or_default().saturating_sub(1);
+                // Of a request that is over: one that bears the id of a call that waits answers that call.
+                let before = 1;
                 let error = json!({ "code": -32_603, "message": "Session not found, of another" });
                 let of_another = json!({ "jsonrpc": "2.0", "id": before, "error": error });
                 let reply = Reply::event_stream().event(&stray);
