@@ -16,7 +16,13 @@ from oncewire import _options
 SOURCE = support.ROOT / "core" / "src"
 
 # What has another shape in Python: one option where Rust needs two methods, and the steps of building.
-OTHERWISE = {"token_provider": "token", "header_provider": "headers", "header": "headers"}
+OTHERWISE = {
+    "token_provider": "token",
+    "header_provider": "headers",
+    "header": "headers",
+    # The package gives the files that the environment names.
+    "trusted_files": "root_certificates",
+}
 STEPS = {"build", "connect", "exchange"}
 
 

@@ -47,6 +47,8 @@ fn every_option_of_the_builder_is_an_option_of_the_package() {
             // A token that does not change is a provider that always gives it.
             "token" | "token_provider" => "token",
             "header" => "headers",
+            // What the environment of another language's programs names; there is none such here.
+            "trusted_files" => "root_certificates",
             "proxy" | "no_proxy" => "proxy",
             "http1_only" | "http2_only" => "http_version",
             name => name,

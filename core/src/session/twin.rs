@@ -35,6 +35,9 @@ const TWINS_OF_A_LOGIN: usize = 3;
 /// See [`TWINS_OF_A_LOGIN`].
 const LOGIN_WINDOW: Duration = Duration::from_secs(60);
 
+/// Twins of refused tokens within [`LOGIN_WINDOW`], whatever the tokens.
+const TWINS_OF_ALL_LOGINS: usize = 64;
+
 /// A refusal that waits to be confirmed.
 #[derive(Debug)]
 pub(crate) struct Refusal {
@@ -167,10 +170,11 @@ impl Twins {
         let now = Instant::now();
         logins.retain(|(at, _)| now.duration_since(*at) < LOGIN_WINDOW);
         let tried = logins.iter().filter(|(_, tried)| tried.has_the_token_of(sent)).count();
-        if tried < TWINS_OF_A_LOGIN {
+        let may_try = tried < TWINS_OF_A_LOGIN && logins.len() < TWINS_OF_ALL_LOGINS;
+        if may_try {
             logins.push((now, sent.clone()));
         }
-        tried < TWINS_OF_A_LOGIN
+        may_try
     }
 }
 

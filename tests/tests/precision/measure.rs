@@ -86,6 +86,8 @@ impl Watched {
             .connect_patience(Duration::ZERO)
             .backoff(Duration::from_millis(1), Duration::from_millis(2))
             .close_timeout(Duration::from_millis(500))
+            // A 202 may be answered on the GET stream: how long for is not what is measured here.
+            .orphan_timeout(Duration::from_millis(200))
             .on_event(move |event: &Event| events.lock().unwrap_or_else(PoisonError::into_inner).push(event.clone()))
     }
 
