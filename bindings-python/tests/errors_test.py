@@ -39,9 +39,9 @@ async def a_lost_answer_may_have_executed(scenario: Scenarios) -> None:
 
 
 async def a_refusal_was_not_executed(scenario: Scenarios) -> None:
-    # The twin of the call, too.
+    # The twin of the call, too; of a page it asks twice.
     refused = {
-        "when": {"rpc": ["tools/call", "ping"]},
+        "when": {"rpc": ["tools/call", "ping", "tools/list"]},
         "do": [{"respond": {"status": 413, "text": "<html>too large</html>"}}],
     }
     error = await _failure(scenario(refused))

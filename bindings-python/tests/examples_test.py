@@ -97,7 +97,9 @@ async def pydantic_ai_tries_again_only_what_was_not_executed(scenario: Scenarios
             return ModelResponse(parts=[ToolCallPart("poke", {})])
         return ModelResponse(parts=[TextPart("done")])
 
-    refused = {"when": {"name": "nudge"}, "times": 1, "do": [{"respond": {"status": 413, "text": "no"}}]}
+    # The call and its twin are turned away, for longer than is waited for.
+    busy = {"status": 429, "headers": {"Retry-After": "3600"}, "text": "no"}
+    refused = {"when": {"rpc": ["tools/call", "ping"]}, "times": 2, "do": [{"respond": busy}]}
     there = scenario(LOST, refused)
     assert await pydantic_ai_tool.run(there.url, FunctionModel(model), "Nudge, then poke.") == "done"
     assert [_retried(part) for part in heard[1:]] == [True, False, False]
