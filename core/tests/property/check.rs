@@ -196,7 +196,9 @@ impl<'a> Judge<'a> {
             let hangs = |index: usize, entry: &Entry| {
                 self.course.known.hung.contains(&index) && entry.over.is_none_or(|(at, _)| at >= self.course.closed_at)
             };
-            let listens = |(index, entry): (usize, &Entry)| entry.method() == LISTEN && hangs(index, entry);
+            // A stream of subscriptions that hung until everything became well has held up whoever subscribes.
+            let listens =
+                |(index, entry): (usize, &Entry)| entry.method() == LISTEN && self.course.known.hung.contains(&index);
             let silent = self.entries_of(number).into_iter().any(|(index, entry)| hangs(index, entry))
                 || plan.what == Callee::Subscribe && self.course.entries.iter().enumerate().any(listens);
             if !silent {

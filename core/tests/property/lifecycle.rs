@@ -187,8 +187,14 @@ impl Judge<'_> {
             let id = entry.message.pointer("/params/requestId").and_then(Value::as_u64).unwrap_or_default();
             *cancelled.entry(id).or_default() += 1;
         }
-        let by_id: HashMap<u64, &Entry> =
-            self.course.entries.iter().filter_map(|entry| Some((entry.id()?, entry))).collect();
+        // Of the hops of a redirect the one that the server took counts: they bear one id.
+        let mut by_id: HashMap<u64, &Entry> = HashMap::new();
+        for entry in &self.course.entries {
+            let Some(id) = entry.id() else { continue };
+            if !by_id.get(&id).is_some_and(|earlier| earlier.taken) {
+                by_id.insert(id, entry);
+            }
+        }
         for (id, count) in &cancelled {
             match by_id.get(id) {
                 Some(entry) if entry.method() != "initialize" && entry.taken && *count == 1 => {}

@@ -34,7 +34,9 @@ pub(crate) async fn all(kinds: &mut Vec<Kind>) {
     let as_is = |builder: ClientBuilder| builder;
     for http2 in [false, true] {
         for (kind, act) in refusals() {
-            kinds.push(standing(Group::Confirmed, &kind, json!(["tools/call", "ping", "tools/list"]), &act, http2).await);
+            kinds.push(
+                standing(Group::Confirmed, &kind, json!(["tools/call", "ping", "tools/list"]), &act, http2).await,
+            );
             let kind = format!("{kind}, a ping answered");
             kinds.push(met(Group::Alone, kind, json!([act]), Until::Itself, http2, as_is).await);
         }
