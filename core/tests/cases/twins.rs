@@ -4,9 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use oncewire::transport::exchange::Cause;
-use oncewire::transport::scripted::{Arrival, Reply, Server};
-use oncewire::{Error, EventName, Execution, Kind, Proof};
+use oncewire::transport::scripted::{Arrival, Reply, Scripted, Server};
+use oncewire::{CallToolResult, Client, Error, EventName, Execution, Kind, Proof};
 use serde_json::json;
+use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
 
 use crate::support::{
@@ -18,6 +19,22 @@ fn gone(arrival: &Arrival) -> serde_json::Value {
     let mut message = arrival.error_message(-32_001, "Session not found");
     message["id"] = serde_json::Value::Null;
     message
+}
+
+/// A `poke` that nobody waits for yet.
+fn left_running(client: &Client) -> JoinHandle<Result<CallToolResult, Error>> {
+    let client = client.clone();
+    tokio::spawn(async move { client.call_tool("poke", NOTHING).await })
+}
+
+/// A server that takes half a second for each ping.
+fn with_slow_pings(server: &Server) -> Arc<Scripted> {
+    scripted(server, |arrival, _| async move {
+        if arrival.method() == "ping" {
+            sleep(milliseconds(500)).await;
+        }
+        None
+    })
 }
 
 #[tokio::test(start_paused = true)]
@@ -132,10 +149,7 @@ async fn close_does_not_wait_for_a_twin() {
         }
     });
     let client = connect(&exchange).await;
-    let call = tokio::spawn({
-        let client = client.clone();
-        async move { client.call_tool("poke", NOTHING).await }
-    });
+    let call = left_running(&client);
     exchange.ledger().arrivals("ping", 1).await;
     let began = Instant::now();
     client.close().await;
@@ -158,10 +172,7 @@ async fn a_call_on_a_session_that_is_refused_in_whatever_words_does_not_wait_for
         }
     });
     let client = connect(&exchange).await;
-    let hanging = tokio::spawn({
-        let client = client.clone();
-        async move { client.call_tool("poke", NOTHING).await }
-    });
+    let hanging = left_running(&client);
     exchange.ledger().arrivals("tools/call", 1).await;
     let _ = client.call_tool("poke", NOTHING).await;
     client.call_tool("poke", NOTHING).await.unwrap();
@@ -234,10 +245,7 @@ async fn a_server_that_pings_on_the_stream_of_a_call_is_answered_whatever_others
         }
     });
     let client = connect(&exchange).await;
-    let slow = tokio::spawn({
-        let client = client.clone();
-        async move { client.call_tool("poke", NOTHING).await }
-    });
+    let slow = left_running(&client);
     exchange.ledger().arrivals("tools/call", 1).await;
     client.read_resource("mem://a").await.unwrap();
     slow.await.unwrap().unwrap();
@@ -277,10 +285,7 @@ async fn a_session_that_is_given_up_costs_none_of_its_neighbours_anything() {
         .connect()
         .await
         .unwrap();
-    let slow = tokio::spawn({
-        let client = client.clone();
-        async move { client.call_tool("poke", NOTHING).await }
-    });
+    let slow = left_running(&client);
     exchange.ledger().arrivals("tools/call", 1).await;
     for _ in 0..2 {
         failure(client.call_tool("poke", NOTHING).await);
@@ -297,18 +302,10 @@ async fn a_session_that_is_given_up_costs_none_of_its_neighbours_anything() {
 #[tokio::test(start_paused = true)]
 async fn a_twin_that_goes_out_while_another_call_recovers_still_confirms() {
     let server = Server::new();
-    let exchange = scripted(&server, |arrival, _| async move {
-        if arrival.method() == "ping" {
-            sleep(milliseconds(500)).await;
-        }
-        None
-    });
+    let exchange = with_slow_pings(&server);
     let client = connect(&exchange).await;
     server.forget_sessions();
-    let poke = tokio::spawn({
-        let client = client.clone();
-        async move { client.call_tool("poke", NOTHING).await }
-    });
+    let poke = left_running(&client);
     exchange.ledger().arrivals("ping", 1).await;
     client.read_resource("mem://a").await.unwrap();
     poke.await.unwrap().unwrap();
@@ -320,18 +317,10 @@ async fn a_twin_that_goes_out_while_another_call_recovers_still_confirms() {
 #[tokio::test(start_paused = true)]
 async fn a_new_session_that_the_host_asks_for_stops_no_twin() {
     let server = Server::new();
-    let exchange = scripted(&server, |arrival, _| async move {
-        if arrival.method() == "ping" {
-            sleep(milliseconds(500)).await;
-        }
-        None
-    });
+    let exchange = with_slow_pings(&server);
     let client = connect(&exchange).await;
     server.forget_sessions();
-    let poke = tokio::spawn({
-        let client = client.clone();
-        async move { client.call_tool("poke", NOTHING).await }
-    });
+    let poke = left_running(&client);
     exchange.ledger().arrivals("ping", 1).await;
     client.recover().await.unwrap();
     poke.await.unwrap().unwrap();
