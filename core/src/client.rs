@@ -155,6 +155,7 @@ impl Client {
         };
         let sessions = Arc::new(Sessions::new(handshake, listener, restorable, settings.recovery));
         let budget = Budget::new(settings.budget);
+        let twins = Twins::new(Arc::clone(&wire), Arc::clone(&router), settings.limits);
         let core = Core {
             settings,
             wire,
@@ -164,7 +165,7 @@ impl Client {
             cache,
             cursors: Cursors::default(),
             budget,
-            twins: Twins::default(),
+            twins,
             closing: AtomicBool::new(false),
             closed: watch::Sender::new(false),
         };

@@ -270,7 +270,7 @@ impl Driver {
         let core = &self.core;
         let confirmed = match &outcome.refusal {
             Some(refusal) => {
-                let asking = core.twins.confirm(&core.wire, &core.router, core.settings.limits, &core.budget, refusal);
+                let asking = core.twins.confirm(&core.budget, refusal);
                 tokio::select! {
                     biased;
                     confirmed = asking => confirmed,

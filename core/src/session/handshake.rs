@@ -344,7 +344,6 @@ impl Handshake {
             answered: Notify::new(),
             disowned: AtomicBool::new(false),
             refusals: AtomicU32::new(0),
-            signs: Arc::new(()),
             calls: watch::channel(0).0,
             hearing: watch::Sender::default(),
             ended: AtomicBool::new(false),

@@ -244,8 +244,6 @@ impl Listener {
     }
 
     async fn read(&self, session: &Weak<Session>, body: Body, course: &mut Course, heard: &Heard) -> Brought {
-        // An open stream shows that the server knows the session.
-        let _open = session.upgrade().map(|session| session.sign_of_life());
         let mut brought = Brought { since: Some(Instant::now()), ..Brought::default() };
         let carried = Arc::new(AtomicBool::new(false));
         let (watched, activity) = (Arc::clone(&carried), heard.open());

@@ -63,8 +63,6 @@ pub(crate) struct Session {
     disowned: AtomicBool,
     /// Refusals in a row that may mean the session, that ended their calls.
     refusals: AtomicU32,
-    /// Held by every call in flight and by every open stream.
-    signs: Arc<()>,
     /// How many calls are in flight.
     calls: watch::Sender<usize>,
     ended: AtomicBool,
@@ -76,19 +74,12 @@ pub(crate) struct Session {
 #[derive(Debug)]
 pub(crate) struct CallInFlight {
     calls: watch::Sender<usize>,
-    _sign: SignOfLife,
 }
 
 impl Drop for CallInFlight {
     fn drop(&mut self) {
         self.calls.send_modify(|calls| *calls = calls.saturating_sub(1));
     }
-}
-
-/// See [`Session::sign_of_life`].
-#[derive(Debug)]
-pub(crate) struct SignOfLife {
-    _held: Arc<()>,
 }
 
 /// How the GET stream of a session stands, for those whose answer may come on it.
@@ -178,7 +169,7 @@ impl Session {
     /// A call in flight, for as long as it is held.
     pub(crate) fn call_in_flight(&self) -> CallInFlight {
         self.calls.send_modify(|calls| *calls += 1);
-        CallInFlight { calls: self.calls.clone(), _sign: self.sign_of_life() }
+        CallInFlight { calls: self.calls.clone() }
     }
 
     /// Waits until no call is in flight.
@@ -187,14 +178,9 @@ impl Session {
         let _ = self.calls.subscribe().wait_for(|calls| *calls == 0).await;
     }
 
-    /// A call in flight, or an open stream, for as long as it is held.
-    pub(crate) fn sign_of_life(&self) -> SignOfLife {
-        SignOfLife { _held: Arc::clone(&self.signs) }
-    }
-
-    /// Is a call in flight on it, or a stream open?
+    /// Is a call in flight on it, or its GET stream open?
     pub(crate) fn shows_life(&self) -> bool {
-        Arc::strong_count(&self.signs) > 1
+        *self.calls.borrow() > 0 || matches!(*self.hearing.borrow(), Hearing::Open(_))
     }
 
     /// Has it been ended by us?

@@ -53,8 +53,8 @@ pub(crate) struct Refusal {
 type Twin = Shared<BoxFuture<'static, Option<Refused>>>;
 
 /// The twins of one client.
-#[derive(Default)]
 pub(crate) struct Twins {
+    sender: Sender,
     flights: Arc<Mutex<Vec<Flight>>>,
     /// When a twin was sent with a login that had been refused.
     logins: Mutex<Vec<(Instant, Sent)>>,
@@ -76,20 +76,17 @@ impl std::fmt::Debug for Twins {
 }
 
 impl Twins {
+    pub(crate) fn new(wire: Arc<Wire>, router: Arc<Router>, limits: Limits) -> Self {
+        Self { sender: Sender { wire, router, limits }, flights: Arc::default(), logins: Mutex::default() }
+    }
+
     /// Is the refusal confirmed? Asked after it was read whole. No within [`TWIN_PATIENCE`] at the latest.
-    pub(crate) async fn confirm(
-        &self,
-        wire: &Arc<Wire>,
-        router: &Arc<Router>,
-        limits: Limits,
-        budget: &Budget,
-        refusal: &Refusal,
-    ) -> bool {
+    pub(crate) async fn confirm(&self, budget: &Budget, refusal: &Refusal) -> bool {
         // A session that we ourselves ended is refused whatever became of the call.
         if refusal.session.is_ended() {
             return false;
         }
-        let Some(twin) = self.join_or_send(wire, router, limits, budget, refusal) else { return false };
+        let Some(twin) = self.join_or_send(budget, refusal) else { return false };
         let refused = timeout(TWIN_PATIENCE, twin).await.ok().flatten();
         refused.is_some_and(|twin| classify::twin(&refusal.refused, &twin)) && !refusal.session.is_ended()
     }
@@ -106,14 +103,7 @@ impl Twins {
     }
 
     /// The twin that has not gone out yet, or a new one; none if there is nothing left to send it with.
-    fn join_or_send(
-        &self,
-        wire: &Arc<Wire>,
-        router: &Arc<Router>,
-        limits: Limits,
-        budget: &Budget,
-        refusal: &Refusal,
-    ) -> Option<Twin> {
+    fn join_or_send(&self, budget: &Budget, refusal: &Refusal) -> Option<Twin> {
         let mut flights = lock(&self.flights);
         let is_alike = |flight: &&Flight| {
             flight.generation == refusal.session.generation && flight.sent.has_the_identity_of(&refusal.sent)
@@ -128,7 +118,7 @@ impl Twins {
         let number = flights.last().map_or(0, |flight| flight.number + 1);
         let list = Arc::clone(&self.flights);
         let (session, sent) = (Arc::clone(&refusal.session), refusal.sent.clone());
-        let (sender, of_login) = ((Arc::clone(wire), Arc::clone(router), limits), refusal.of_login);
+        let (sender, of_login) = (self.sender.clone(), refusal.of_login);
         let flying = async move {
             // Taken off the list however it ends.
             let _listed = Listed { list: Arc::clone(&list), number };
@@ -144,15 +134,15 @@ impl Twins {
                 if let Some(flight) = lock(&list).iter_mut().find(|flight| flight.number == number) {
                     flight.gone_out = true;
                 }
-                timeout(TWIN_PATIENCE, send(&sender.0, &sender.1, sender.2, &session, &sent)).await.ok().flatten()
+                timeout(TWIN_PATIENCE, sender.send(&session, &sent)).await.ok().flatten()
             };
             tokio::select! {
                 biased;
-                () = sender.0.background.closing().cancelled() => None,
+                () = sender.wire.background.closing().cancelled() => None,
                 twin = asking => twin,
             }
         };
-        let flown = wire.background.spawn(flying);
+        let flown = self.sender.wire.background.spawn(flying);
         let twin = async move { flown.await.ok().flatten() }.boxed().shared();
         flights.push(Flight {
             number,
@@ -190,38 +180,48 @@ impl Drop for Listed {
     }
 }
 
-/// Sends it: `ping`, or a list of the tools where ping is not known; in the modern era `server/discover`, for a modern server refuses each
-/// ping, and a tool can do the same. How it was refused, if it was, and was read whole.
-async fn send(wire: &Wire, router: &Router, limits: Limits, session: &Arc<Session>, sent: &Sent) -> Option<Refused> {
-    let mut refused: Option<Refused> = None;
-    let methods: &[&str] = if session.is_modern() { &[DISCOVER] } else { &["ping", "tools/list"] };
-    for (number, method) in methods.iter().enumerate() {
-        let attempt = Attempt::of_client(wire, router, limits, Some(session));
-        let probe = Probe::new();
-        let request = Request::new(method, Params::none());
-        let mut position = Position::default();
-        let (ended, _) = attempt.run_as(request, Some(sent), probe.clone(), &mut position).await;
-        let took = probe.taken_since();
-        let Ended::Head { status, answer, .. } = ended else { return None };
-        if let Answer::Result(_) = answer {
-            session.note_life();
-            return None;
+/// What a twin is sent with.
+#[derive(Clone)]
+struct Sender {
+    wire: Arc<Wire>,
+    router: Arc<Router>,
+    limits: Limits,
+}
+
+impl Sender {
+    /// Sends it: `ping`, or a list of the tools where ping is not known; in the modern era `server/discover`, for a modern server refuses each
+    /// ping, and a tool can do the same. How it was refused, if it was, and was read whole.
+    async fn send(&self, session: &Arc<Session>, sent: &Sent) -> Option<Refused> {
+        let mut refused: Option<Refused> = None;
+        let methods: &[&str] = if session.is_modern() { &[DISCOVER] } else { &["ping", "tools/list"] };
+        for (number, method) in methods.iter().enumerate() {
+            let attempt = Attempt::of_client(&self.wire, &self.router, self.limits, Some(session));
+            let probe = Probe::new();
+            let request = Request::new(method, Params::none());
+            let mut position = Position::default();
+            let (ended, _) = attempt.run_as(request, Some(sent), probe.clone(), &mut position).await;
+            let took = probe.taken_since();
+            let Ended::Head { status, answer, .. } = ended else { return None };
+            if let Answer::Result(_) = answer {
+                session.note_life();
+                return None;
+            }
+            let unknown = matches!(&answer, Answer::Error { error, .. } if classify::is_unknown_method(error.code));
+            if unknown && number + 1 < methods.len() {
+                continue;
+            }
+            // One that has a page for what is not found may show it for a method as for a tool's record: both have to be refused.
+            let words = Words::of(status, &answer)?;
+            if refused.is_some_and(|refused| refused.words != words) {
+                return None;
+            }
+            refused.get_or_insert(Refused { words, took });
+            if !classify::may_mean_the_method(status, answer.body_end(&position), session.lifecycle()) {
+                break;
+            }
         }
-        let unknown = matches!(&answer, Answer::Error { error, .. } if classify::is_unknown_method(error.code));
-        if unknown && number + 1 < methods.len() {
-            continue;
-        }
-        // One that has a page for what is not found may show it for a method as for a tool's record: both have to be refused.
-        let words = Words::of(status, &answer)?;
-        if refused.is_some_and(|refused| refused.words != words) {
-            return None;
-        }
-        refused.get_or_insert(Refused { words, took });
-        if !classify::may_mean_the_method(status, answer.body_end(&position), session.lifecycle()) {
-            break;
-        }
+        refused
     }
-    refused
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
