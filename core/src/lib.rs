@@ -25,6 +25,7 @@ mod error;
 mod event;
 mod handler;
 mod method;
+pub mod oauth;
 mod outcome;
 pub mod policy;
 mod request;
