@@ -45,7 +45,7 @@ describe("parity with the core", () => {
       // Only for tests of the core.
       exchange: "timeout",
     };
-    const setters = all(core("builder.rs"), /pub fn (\w+)(?:<[^>]*>)?\(\s*(?:mut )?self\b/g).map(camelCase);
+    const setters = all(core("client/builder.rs"), /pub fn (\w+)(?:<[^>]*>)?\(\s*(?:mut )?self\b/g).map(camelCase);
     assert.ok(setters.length > 30, String(setters));
     const missing = setters.filter((name) => name !== "build" && !options.has(elsewhere[name] ?? name));
     assert.deepEqual(missing, []);
@@ -61,7 +61,7 @@ describe("parity with the core", () => {
       // Done by connect.
       ready: "state",
     };
-    const methods = all(core("client.rs"), /^ {4}pub (?:async )?fn (\w+)\(\s*&self/gm).map(camelCase);
+    const methods = all(core("client/mod.rs"), /^ {4}pub (?:async )?fn (\w+)\(\s*&self/gm).map(camelCase);
     assert.ok(methods.length > 20, String(methods));
     assert.deepEqual(
       methods.filter((name) => !((elsewhere[name] ?? name) in Client.prototype)),
@@ -70,13 +70,13 @@ describe("parity with the core", () => {
   });
 
   for (const [name, file, ours] of [
-    ["Execution", "outcome.rs", "words.ts"],
-    ["Proof", "outcome.rs", "words.ts"],
-    ["ProofBasis", "outcome.rs", "words.ts"],
-    ["Kind", "outcome.rs", "words.ts"],
-    ["Phase", "outcome.rs", "words.ts"],
-    ["EventName", "event.rs", "events.ts"],
-    ["Resend", "config.rs", "options.ts"],
+    ["Execution", "vocabulary/outcome.rs", "words.ts"],
+    ["Proof", "vocabulary/outcome.rs", "words.ts"],
+    ["ProofBasis", "vocabulary/outcome.rs", "words.ts"],
+    ["Kind", "vocabulary/outcome.rs", "words.ts"],
+    ["Phase", "vocabulary/outcome.rs", "words.ts"],
+    ["EventName", "vocabulary/event.rs", "events.ts"],
+    ["Resend", "vocabulary/config.rs", "options.ts"],
   ] as const) {
     it(`has the words of ${name}`, () => {
       assert.deepEqual(union(ours, name).sort(), words(file, name).sort());

@@ -35,21 +35,21 @@ def _methods(file: str, kind: str) -> set[str]:
 
 @pytest.mark.skipif(not SOURCE.is_dir(), reason="the core is not beside the package")
 def every_option_of_the_core_is_here() -> None:
-    theirs = {OTHERWISE.get(name, name) for name in _methods("builder.rs", "ClientBuilder") - STEPS}
+    theirs = {OTHERWISE.get(name, name) for name in _methods("client/builder.rs", "ClientBuilder") - STEPS}
     assert set(_options.ConnectOptions.__annotations__) == theirs
 
 
 @pytest.mark.skipif(not SOURCE.is_dir(), reason="the core is not beside the package")
 def every_option_of_a_call_is_here() -> None:
-    theirs = _methods("request.rs", r"Call<T>") - {"options", "without_idempotency_key"}
+    theirs = _methods("client/request.rs", r"Call<T>") - {"options", "without_idempotency_key"}
     assert set(_options.RequestOptions.__annotations__) == theirs
-    of_lists = _methods("request.rs", r"ListCall<T>") - {"options", "cursor"}
+    of_lists = _methods("client/request.rs", r"ListCall<T>") - {"options", "cursor"}
     assert set(_options.ListOptions.__annotations__) >= of_lists
 
 
 @pytest.mark.skipif(not SOURCE.is_dir(), reason="the core is not beside the package")
 def every_method_of_the_core_is_here() -> None:
-    theirs = _methods("client.rs", "Client") - {"builder", "initialized", "ready"}
+    theirs = _methods("client/mod.rs", "Client") - {"builder", "initialized", "ready"}
     theirs = {name for name in theirs if not name.endswith("_json")}
     ours = {name for kind in oncewire.Client.__mro__ for name in vars(kind) if not name.startswith("_")}
     assert ours == theirs
@@ -58,12 +58,12 @@ def every_method_of_the_core_is_here() -> None:
 @pytest.mark.parametrize(
     ("kind", "file"),
     [
-        ("Execution", "outcome.rs"),
-        ("Proof", "outcome.rs"),
-        ("ProofBasis", "outcome.rs"),
-        ("Kind", "outcome.rs"),
-        ("Phase", "outcome.rs"),
-        ("EventName", "event.rs"),
+        ("Execution", "vocabulary/outcome.rs"),
+        ("Proof", "vocabulary/outcome.rs"),
+        ("ProofBasis", "vocabulary/outcome.rs"),
+        ("Kind", "vocabulary/outcome.rs"),
+        ("Phase", "vocabulary/outcome.rs"),
+        ("EventName", "vocabulary/event.rs"),
     ],
 )
 @pytest.mark.skipif(not SOURCE.is_dir(), reason="the core is not beside the package")

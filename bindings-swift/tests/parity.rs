@@ -35,7 +35,7 @@ fn functions<'a>(text: &'a str, begin: &str, prefixes: &[&str]) -> BTreeSet<&'a 
 
 #[test]
 fn every_option_of_the_builder_is_an_option_of_the_package() {
-    let builder = source("../core/src/builder.rs");
+    let builder = source("../core/src/client/builder.rs");
     let options = source("Sources/Oncewire/Options.swift");
     let mut names = functions(&builder, "impl ClientBuilder {", &["pub fn "]);
     for other in ["connect", "build", "exchange"] {
@@ -60,7 +60,7 @@ fn every_option_of_the_builder_is_an_option_of_the_package() {
 
 #[test]
 fn every_method_of_the_client_is_a_method_of_the_package() {
-    let client = source("../core/src/client.rs");
+    let client = source("../core/src/client/mod.rs");
     let package = source("Sources/Oncewire/Client.swift") + &source("Sources/Oncewire/Methods.swift");
     let mut names = functions(&client, "impl Client {\n    /// Begins", &["pub fn ", "pub async fn "]);
     // Their other halves are what the package calls: arguments as JSON text.
@@ -84,7 +84,7 @@ fn words<'a>(text: &'a str, name: &str) -> Vec<&'a str> {
 
 #[test]
 fn every_word_of_the_verdict_is_a_word_of_the_package() {
-    let core = source("../core/src/outcome.rs");
+    let core = source("../core/src/vocabulary/outcome.rs");
     let package = source("Sources/Oncewire/Words.swift");
     for name in ["Execution", "Proof", "Kind", "Phase"] {
         let words = words(&core, name);
@@ -98,7 +98,7 @@ fn every_word_of_the_verdict_is_a_word_of_the_package() {
 
 #[test]
 fn every_event_is_an_event_of_the_package() {
-    let core = source("../core/src/event.rs");
+    let core = source("../core/src/vocabulary/event.rs");
     let package = source("Sources/Oncewire/Events.swift");
     let begin = core.find("Self::Connecting => ").expect("the names of the events");
     let names: Vec<_> = core

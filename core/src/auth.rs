@@ -16,9 +16,9 @@ use serde::Deserialize;
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout};
 
-use crate::background::Background;
 use crate::transport::headers::bearer;
-use crate::transport::redact::Secrets;
+use crate::vocabulary::background::Background;
+use crate::vocabulary::redact::Secrets;
 
 /// How long the provider may take; it is asked in recovery too, where nobody else sets a bound.
 pub(crate) const PROVIDER_PATIENCE: Duration = Duration::from_secs(30);

@@ -12,46 +12,31 @@ mod readme {}
 mod options_page {}
 
 mod auth;
-mod background;
-mod builder;
-mod cache;
 mod call;
 mod client;
-mod clock;
-mod config;
-mod cursors;
-mod era;
-mod error;
-mod event;
-mod handler;
-mod method;
+mod exchange;
 pub mod oauth;
-mod outcome;
 pub mod policy;
-mod request;
-mod results;
+mod protocol;
 mod rpc;
 pub mod session;
-mod settings;
-mod sse;
-mod text;
-mod tools;
 pub mod transport;
+mod vocabulary;
 
 pub use auth::ProviderError;
-pub use builder::ClientBuilder;
 pub use call::CallOptions;
 pub use client::Client;
-pub use config::{Era, OptionError, Recovery, Resend, TrustAnnotations};
-pub use era::Lifecycle;
-pub use error::{Error, Failure, RpcFailure};
-pub use event::{EVENT_QUEUE, Event, EventName, EventStream};
-pub use handler::{HandlerError, NOTIFICATION_QUEUE, Progress, ServerNotification};
-pub use method::{Method, Repeatability};
-pub use outcome::{Attempt, Execution, Kind, Phase, Proof, ProofBasis, Verdict, merge};
-pub use request::{Call, ListCall};
-pub use results::{
+pub use client::builder::ClientBuilder;
+pub use client::request::{Call, ListCall};
+pub use protocol::era::Lifecycle;
+pub use protocol::results::{
     CallToolResult, CompleteResult, GetPromptResult, InitializeResult, ListResult, Prompt, PromptArgument,
     ReadResourceResult, Resource, ResourceTemplate, Tool,
 };
-pub use tools::ToolAnnotations;
+pub use session::tools::ToolAnnotations;
+pub use vocabulary::config::{Era, OptionError, Recovery, Resend, TrustAnnotations};
+pub use vocabulary::error::{Error, Failure, RpcFailure};
+pub use vocabulary::event::{EVENT_QUEUE, Event, EventName, EventStream};
+pub use vocabulary::handler::{HandlerError, NOTIFICATION_QUEUE, Progress, ServerNotification};
+pub use vocabulary::method::{Method, Repeatability};
+pub use vocabulary::outcome::{Attempt, Execution, Kind, Phase, Proof, ProofBasis, Verdict, merge};

@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep, timeout};
 
-use super::attempt::Ended;
 use super::end::{Facts, Outcome};
 use super::input_required::Reading;
 use super::record::CallRecord;
@@ -15,23 +14,24 @@ use super::stand_in::StandIn;
 use super::verdict::{self, Circumstances};
 use super::{Answered, Spec, hints};
 use crate::client::Core;
-use crate::era::Lifecycle;
-use crate::error::Error;
-use crate::event::{Event, EventName};
-use crate::method::Method;
-use crate::outcome::{Execution, Kind, Phase, Proof};
+use crate::exchange::answer::Answer;
+use crate::exchange::attempt::Ended;
+use crate::exchange::text;
+use crate::exchange::wire::Unready;
 use crate::policy::backoff::{Backoff, NEVER_SENT_MAX};
 use crate::policy::decide::{
     Ambiguity, Charge, Counts, Decision, Hints, ProofStanding, SESSION_LOSSES, SessionStanding, Situation,
     TokenStanding, Wait, decide,
 };
+use crate::protocol::era::Lifecycle;
 use crate::session::Session;
 use crate::session::sessions::NoSession;
 use crate::session::subscriptions::Wish;
-use crate::text;
-use crate::transport::answer::Answer;
 use crate::transport::classify::{Class, Doubt};
-use crate::transport::wire::Unready;
+use crate::vocabulary::error::Error;
+use crate::vocabulary::event::{Event, EventName};
+use crate::vocabulary::method::Method;
+use crate::vocabulary::outcome::{Execution, Kind, Phase, Proof};
 
 /// Drives one call.
 pub(crate) struct Driver {

@@ -3,17 +3,17 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use super::attempt::{Ended, Sent};
 use super::verdict::Circumstances;
-use crate::outcome::{Kind, Phase};
+use crate::exchange::answer::Answer;
+use crate::exchange::attempt::{Ended, Sent};
+use crate::exchange::text;
 use crate::policy::decide::ProofStanding;
 use crate::session::Session;
 use crate::session::twin::Refusal;
-use crate::text;
-use crate::transport::answer::Answer;
 use crate::transport::classify::{Class, Conclusion, Refused};
 use crate::transport::headers;
 use crate::transport::words::Words;
+use crate::vocabulary::outcome::{Kind, Phase};
 
 /// How an attempt ended and what it proves.
 pub(super) struct Outcome {

@@ -8,15 +8,15 @@ use serde_json::json;
 use serde_json::value::RawValue;
 use tokio::time::timeout;
 
-use super::attempt::{Attempt, Ended, Request};
 use crate::client::Core;
-use crate::method::Method;
-use crate::results::{Listed, Page, Tool};
+use crate::exchange::answer::{Answer, Position};
+use crate::exchange::attempt::{Attempt, Ended, Request};
+use crate::protocol::results::{Listed, Page, Tool};
 use crate::rpc::params::Params;
 use crate::session::Session;
-use crate::transport::answer::{Answer, Position};
 use crate::transport::classify::{self, Class};
 use crate::transport::probe::Probe;
+use crate::vocabulary::method::Method;
 
 /// How long a look-up may take, the wait for its session included.
 pub(super) const LOOK_UP_PATIENCE: Duration = Duration::from_secs(2);

@@ -13,12 +13,12 @@ use serde_json::value::RawValue;
 use super::Answered;
 use super::drive::Driver;
 use super::verdict::{self, Circumstances};
-use crate::era::Lifecycle;
-use crate::error::Error;
-use crate::method::Method;
-use crate::outcome::{Kind, Phase};
+use crate::protocol::era::Lifecycle;
 use crate::rpc::params::Params;
-use crate::rpc::router::Unasked;
+use crate::session::router::Unasked;
+use crate::vocabulary::error::Error;
+use crate::vocabulary::method::Method;
+use crate::vocabulary::outcome::{Kind, Phase};
 
 /// Legs of one call.
 const LEGS: u32 = 16;

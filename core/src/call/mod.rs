@@ -1,6 +1,6 @@
 //! A call's life: attempts, deadline, cancellation, and the guard that judges it when its future is dropped.
 
-pub(crate) mod attempt;
+pub(crate) mod cursors;
 mod drive;
 mod end;
 mod hints;
@@ -22,19 +22,19 @@ pub use self::options::CallOptions;
 use self::options::{CallExtras, IdempotencyKey};
 use self::record::{CallRecord, InFlightToCancel};
 use self::verdict::Connecting;
-use crate::cache::Question;
 use crate::client::Core;
-use crate::clock::{CallClock, Timeouts};
-use crate::era::Lifecycle;
-use crate::error::Error;
-use crate::event::{Event, EventName};
-use crate::method::Method;
-use crate::outcome::{Execution, Kind};
 use crate::policy::decide::Counts;
+use crate::protocol::era::Lifecycle;
 use crate::rpc::message::notification_bytes;
 use crate::rpc::params::Params;
+use crate::session::cache::Question;
 use crate::session::sessions::NoSession;
 use crate::session::state::State;
+use crate::vocabulary::clock::{CallClock, Timeouts};
+use crate::vocabulary::error::Error;
+use crate::vocabulary::event::{Event, EventName};
+use crate::vocabulary::method::Method;
+use crate::vocabulary::outcome::{Execution, Kind};
 
 /// What the caller asked for.
 #[derive(Clone)]

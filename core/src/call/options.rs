@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::clock::Timeouts;
-use crate::config::{OptionError, Resend};
-use crate::handler::ProgressHandler;
+use crate::vocabulary::clock::Timeouts;
+use crate::vocabulary::config::{OptionError, Resend};
+use crate::vocabulary::handler::ProgressHandler;
 
 /// Options of one call, or of one tool; what is not set is taken from the tool, then from the client.
 #[derive(Clone, Debug, Default)]

@@ -9,15 +9,15 @@ use http::StatusCode;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::clock::CallClock;
-use crate::event::{Event, EventName};
-use crate::handler::{Progress, ProgressHandler};
-use crate::method::Method;
-use crate::outcome::{Attempt, Kind, Phase, Proof};
+use crate::exchange::wire::Identity;
 use crate::session::Session;
 use crate::transport::classify::{self, Conclusion};
 use crate::transport::probe::Probe;
-use crate::transport::wire::Identity;
+use crate::vocabulary::clock::CallClock;
+use crate::vocabulary::event::{Event, EventName};
+use crate::vocabulary::handler::{Progress, ProgressHandler};
+use crate::vocabulary::method::Method;
+use crate::vocabulary::outcome::{Attempt, Kind, Phase, Proof};
 
 /// One call, as far as it has come.
 pub(crate) struct CallRecord {

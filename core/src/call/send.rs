@@ -5,21 +5,21 @@ use std::sync::Arc;
 use serde_json::value::{RawValue, to_raw_value};
 use tokio::time::sleep;
 
-use super::attempt::{Attempt, Ended, Patience, Request};
 use super::drive::Driver;
 use super::end::{Facts, Outcome, Pieces};
 use super::record::InFlightToCancel;
 use super::tell_cancelled;
-use crate::error::Error;
-use crate::event::{Event, EventName};
-use crate::outcome::Execution;
+use crate::exchange::answer::Position;
+use crate::exchange::attempt::{Attempt, Ended, Patience, Request};
+use crate::exchange::resume::{Nothing, Resumed, resume};
 use crate::policy::decide::{Ambiguity, Decision, decide};
 use crate::rpc::params::{raw_number, raw_string};
 use crate::session::Session;
-use crate::sse::resume::{Nothing, Resumed, resume};
-use crate::transport::answer::Position;
 use crate::transport::classify::{self, Class};
 use crate::transport::probe::Probe;
+use crate::vocabulary::error::Error;
+use crate::vocabulary::event::{Event, EventName};
+use crate::vocabulary::outcome::Execution;
 
 /// The member of `_meta` that is the same in all attempts of a call.
 const KEY_IN_META: &str = "dev.oncewire/idempotency-key";

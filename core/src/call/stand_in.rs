@@ -9,12 +9,12 @@ use serde_json::value::RawValue;
 use super::drive::Driver;
 use super::verdict::{self, Circumstances};
 use super::{Answered, hints};
-use crate::era::discover::DISCOVER;
-use crate::error::Error;
-use crate::method::Method;
-use crate::outcome::{Kind, Phase};
 use crate::session::Session;
+use crate::session::discover::DISCOVER;
 use crate::session::subscriptions::Acknowledgement;
+use crate::vocabulary::error::Error;
+use crate::vocabulary::method::Method;
+use crate::vocabulary::outcome::{Kind, Phase};
 
 /// What is to be done for a call on this session.
 pub(super) enum StandIn {

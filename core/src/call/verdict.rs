@@ -7,12 +7,12 @@ use std::time::Duration;
 use serde_json::value::RawValue;
 
 use super::record::CallRecord;
-use crate::error::{Error, Failure, RpcFailure};
-use crate::outcome::{Attempt, Execution, Kind, Phase, Verdict, merge};
+use crate::exchange::text;
 use crate::rpc::message::ErrorObject;
 use crate::session::handshake::FlightFailure;
 use crate::session::sessions::NoSession;
-use crate::text;
+use crate::vocabulary::error::{Error, Failure, RpcFailure};
+use crate::vocabulary::outcome::{Attempt, Execution, Kind, Phase, Verdict, merge};
 
 /// What is not in the record.
 #[derive(Default)]

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use backon::{BackoffBuilder, ExponentialBackoff, ExponentialBuilder};
 
-use crate::config::OptionError;
+use crate::vocabulary::config::OptionError;
 
 /// The first bound, by default.
 pub(crate) const FIRST: Duration = Duration::from_millis(100);

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tower::retry::budget::{Budget as _, TpsBudget};
 
-use crate::config::OptionError;
+use crate::vocabulary::config::OptionError;
 
 /// How long a deposit counts; tower's default.
 const WINDOW: Duration = Duration::from_secs(10);

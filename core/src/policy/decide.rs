@@ -18,9 +18,9 @@ pub use steps::decide;
 
 use std::time::Duration;
 
-use crate::config::{Recovery, Resend, TrustAnnotations};
-use crate::method::Repeatability;
 use crate::transport::classify::Class;
+use crate::vocabulary::config::{Recovery, Resend, TrustAnnotations};
+use crate::vocabulary::method::Repeatability;
 
 /// Resends after ambiguous losses, per call.
 pub const AMBIGUOUS_RESENDS: u32 = 2;

@@ -9,7 +9,7 @@ use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::config::OptionError;
+use crate::vocabulary::config::OptionError;
 
 const META: &str = "_meta";
 

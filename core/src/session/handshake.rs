@@ -20,24 +20,24 @@ use self::failed::Failed;
 pub(crate) use self::failed::FlightFailure;
 use super::{Session, delete};
 use crate::auth::TokenError;
-use crate::call::attempt::{Attempt, Ended, Request};
-use crate::config::Era;
-use crate::era::discover::{Discovery, discover};
-use crate::era::terms::{Introduction, Terms};
-use crate::era::versions::{VERSIONS, older_than};
-use crate::era::{Lifecycle, MODERN_VERSION};
-use crate::outcome::Kind;
+use crate::exchange::answer::{Answer, Limits, Position, REFUSAL_PATIENCE};
+use crate::exchange::attempt::{Attempt, Ended, Request};
+use crate::exchange::wire::{Carried, Wire};
 use crate::policy::backoff::{Backoff, BackoffBounds, NEVER_SENT_MAX};
-use crate::results::{FromRaw, InitializeResult};
+use crate::protocol::era::{Lifecycle, MODERN_VERSION};
+use crate::protocol::results::{FromRaw, InitializeResult};
+use crate::protocol::versions::{VERSIONS, older_than};
 use crate::rpc::message::notification_bytes;
 use crate::rpc::params::Params;
-use crate::rpc::router::Router;
-use crate::transport::answer::{Answer, Limits, Position, REFUSAL_PATIENCE};
+use crate::session::discover::{Discovery, discover};
+use crate::session::router::Router;
+use crate::session::terms::{Introduction, Terms};
 use crate::transport::classify::{self, BodyEnd, End, HandshakeConclusion, HandshakeNext, HandshakeStep};
 use crate::transport::headers;
 use crate::transport::limits::{EXCERPT, collect};
 use crate::transport::probe::Probe;
-use crate::transport::wire::{Carried, Wire};
+use crate::vocabulary::config::Era;
+use crate::vocabulary::outcome::Kind;
 
 /// Tries of one flight. Those that found no server, or one that is not up yet, do not count: they have `connect_patience`.
 const TRIES: u32 = 2;
@@ -200,7 +200,7 @@ impl Handshake {
         tokio::select! {
             biased;
             () = self.closing().cancelled() => {
-                Err(Failed::for_good(Kind::Closed, crate::text::of_interruption(Kind::Closed).to_owned()))
+                Err(Failed::for_good(Kind::Closed, crate::exchange::text::of_interruption(Kind::Closed).to_owned()))
             }
             initialized = self.initialized(&session) => initialized.map(|()| session),
         }
@@ -275,7 +275,7 @@ impl Handshake {
                 let body = timeout(REFUSAL_PATIENCE, collect(response.body, EXCERPT)).await;
                 if let Ok(Ok(body)) = body {
                     let excerpt = self.wire.secrets().excerpt(&body);
-                    refused.failure.reason = crate::text::with_gist(refused.failure.reason, &excerpt);
+                    refused.failure.reason = crate::exchange::text::with_gist(refused.failure.reason, &excerpt);
                     refused.read(&Answer::missing(excerpt, &body));
                 }
                 Err(refused)
@@ -283,7 +283,7 @@ impl Handshake {
             Err(failure) => {
                 let conclusion =
                     classify::handshake(HandshakeStep::Initialized, probe.body_taken(), End::NoHead(failure.cause));
-                Err(Failed::new(conclusion, crate::text::of_failure(&failure), token))
+                Err(Failed::new(conclusion, crate::exchange::text::of_failure(&failure), token))
             }
         }
     }

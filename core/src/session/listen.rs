@@ -16,13 +16,13 @@ use super::Session;
 use super::listener::Listener;
 use super::opens::{Brought, GAP_MAX, Opens};
 use super::subscriptions::{Acknowledgement, Agreed};
-use crate::call::attempt::{Attempt, Request};
-use crate::event::{Event, EventName};
+use crate::exchange::answer::Position;
+use crate::exchange::attempt::{Attempt, Request};
 use crate::rpc::message::Message;
 use crate::rpc::params::Params;
-use crate::transport::answer::Position;
 use crate::transport::classify::{self, ListenConclusion};
 use crate::transport::probe::Probe;
+use crate::vocabulary::event::{Event, EventName};
 
 /// The method, on the wire.
 const LISTEN: &str = "subscriptions/listen";

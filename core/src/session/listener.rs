@@ -20,17 +20,17 @@ use super::opens::{Brought, Opens};
 use super::sessions::Sessions;
 use super::subscriptions::Subscriptions;
 use super::{Hearing, Session};
-use crate::event::{Event, EventName};
+use crate::exchange::answer::{Activity, Limits, REFUSAL_PATIENCE};
+use crate::exchange::sse::stream::{EventStream, Item};
+use crate::exchange::wire::Wire;
 use crate::policy::decide::RESUME_WAIT_MAX;
 use crate::rpc::message::{Message, parse, read_event};
-use crate::rpc::router::{Origin, Router};
-use crate::sse::stream::{EventStream, Item};
-use crate::transport::answer::{Activity, Limits, REFUSAL_PATIENCE};
+use crate::session::router::{Origin, Router};
 use crate::transport::classify::{self, ListenerConclusion};
 use crate::transport::exchange::{WireFailure, WireResponse};
 use crate::transport::headers;
 use crate::transport::limits::{EXCERPT, collect, excerpt};
-use crate::transport::wire::Wire;
+use crate::vocabulary::event::{Event, EventName};
 
 /// Opens the stream again and again, within bounds.
 #[derive(Clone, Debug)]

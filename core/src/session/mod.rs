@@ -1,14 +1,19 @@
 //! Sessions: one at a time, counted by generations, each ended exactly once.
 
+pub(crate) mod cache;
+pub(crate) mod discover;
 pub(crate) mod handshake;
 pub(crate) mod listen;
 pub(crate) mod listener;
 mod opens;
 pub(crate) mod recovery;
 pub(crate) mod restore;
+pub(crate) mod router;
 pub(crate) mod sessions;
 pub mod state;
 pub(crate) mod subscriptions;
+pub(crate) mod terms;
+pub(crate) mod tools;
 pub(crate) mod twin;
 pub(crate) mod verify;
 
@@ -26,15 +31,15 @@ use tokio::sync::{Notify, watch};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use crate::call::attempt::Request;
-use crate::era::Lifecycle;
-use crate::era::terms::{Terms, routing_headers};
-use crate::results::InitializeResult;
+use crate::exchange::answer::Activity;
+use crate::exchange::attempt::Request;
+use crate::exchange::wire::{Carried, Wire};
+use crate::protocol::era::Lifecycle;
+use crate::protocol::results::InitializeResult;
 use crate::rpc::params::Params;
-use crate::transport::answer::Activity;
+use crate::session::terms::{Terms, routing_headers};
 use crate::transport::classify;
 use crate::transport::headers::SessionId;
-use crate::transport::wire::{Carried, Wire};
 
 /// One session with the server, from its `initialize` on. Shared by the client and by every request that uses it; when the last of
 /// them lets go, the session is ended with one DELETE, unless the server gave no id or declared it gone.

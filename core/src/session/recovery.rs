@@ -13,8 +13,8 @@ use super::sessions::Sessions;
 use super::state::{Action, Input, State};
 use super::verify::verify;
 use super::{Session, restore};
-use crate::event::{Event, EventName};
-use crate::outcome::Kind;
+use crate::vocabulary::event::{Event, EventName};
+use crate::vocabulary::outcome::Kind;
 
 impl Sessions {
     /// Takes one event of the machine and carries out what it says; `flown` is the session that a flight brought.

@@ -10,12 +10,12 @@ use tokio::time::timeout;
 use super::Session;
 use super::handshake::Handshake;
 use super::sessions::Sessions;
-use crate::call::attempt::{Attempt, Ended, Request};
-use crate::event::{Event, EventName};
-use crate::method::Method;
+use crate::exchange::answer::{Answer, Position};
+use crate::exchange::attempt::{Attempt, Ended, Request};
 use crate::rpc::params::Params;
-use crate::transport::answer::{Answer, Position};
 use crate::transport::probe::Probe;
+use crate::vocabulary::event::{Event, EventName};
+use crate::vocabulary::method::Method;
 
 /// What the next session gets back from the one before.
 #[derive(Clone, Debug, Default)]
@@ -150,6 +150,6 @@ async fn request(
     let (ended, _) = attempt.run(request, Probe::new(), &mut Position::default()).await;
     match ended {
         Ended::Head { answer: Answer::Result(_), .. } => None,
-        ended => Some(crate::text::of_end(&ended, None)),
+        ended => Some(crate::exchange::text::of_end(&ended, None)),
     }
 }

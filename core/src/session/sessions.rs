@@ -15,11 +15,11 @@ use super::listener::Listener;
 use super::locks::{Mutex, MutexGuard};
 use super::restore::SharedRestorable;
 use super::state::{Input, Machine, State};
-use crate::config::Recovery;
-use crate::era::Lifecycle;
 use crate::policy::backoff::Backoff;
 use crate::policy::decide::SessionStanding;
-use crate::results::InitializeResult;
+use crate::protocol::era::Lifecycle;
+use crate::protocol::results::InitializeResult;
+use crate::vocabulary::config::Recovery;
 
 /// The longest wait before a flight that follows a failed one.
 const FLIGHT_GAP_MAX: Duration = Duration::from_secs(2);

@@ -11,7 +11,7 @@
 
 use serde::Serialize;
 
-use crate::config::Recovery;
+use crate::vocabulary::config::Recovery;
 
 /// Where the client stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]

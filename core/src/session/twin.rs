@@ -12,15 +12,15 @@ use futures_util::future::{BoxFuture, Shared};
 use tokio::time::{Instant, sleep, timeout};
 
 use super::Session;
-use crate::call::attempt::{Attempt, Ended, Request, Sent};
-use crate::era::discover::DISCOVER;
+use crate::exchange::answer::{Answer, Limits, Position};
+use crate::exchange::attempt::{Attempt, Ended, Request, Sent};
+use crate::exchange::wire::Wire;
 use crate::policy::budget::Budget;
 use crate::rpc::params::Params;
-use crate::rpc::router::Router;
-use crate::transport::answer::{Answer, Limits, Position};
+use crate::session::discover::DISCOVER;
+use crate::session::router::Router;
 use crate::transport::classify::{self, Refused};
 use crate::transport::probe::Probe;
-use crate::transport::wire::Wire;
 use crate::transport::words::Words;
 
 /// How long a call waits for its twin.

@@ -6,14 +6,14 @@ use std::time::Duration;
 use tokio::time::timeout;
 
 use super::Session;
-use crate::call::attempt::{Attempt, Request};
-use crate::era::discover::{Discovery, discover};
+use crate::exchange::answer::{Limits, Position};
+use crate::exchange::attempt::{Attempt, Request};
+use crate::exchange::wire::Wire;
 use crate::rpc::params::Params;
-use crate::rpc::router::Router;
-use crate::transport::answer::{Limits, Position};
+use crate::session::discover::{Discovery, discover};
+use crate::session::router::Router;
 use crate::transport::classify::{self, Ping};
 use crate::transport::probe::Probe;
-use crate::transport::wire::Wire;
 
 /// How long a verification may hold up the calls that wait for it. Silence proves nothing, and most sessions that are in doubt are well.
 pub(crate) const VERIFY_PATIENCE: Duration = Duration::from_secs(2);

@@ -28,8 +28,8 @@ use http::{HeaderMap, StatusCode};
 use url::Url;
 
 use super::exchange::Cause;
-use crate::era::Lifecycle;
-use crate::outcome::{Execution, Kind, Proof, ProofBasis};
+use crate::protocol::era::Lifecycle;
+use crate::vocabulary::outcome::{Execution, Kind, Proof, ProofBasis};
 
 /// Does this status say that there is nothing at the path of the request, or nothing that is spoken to like that?
 pub(crate) fn is_nothing_there(status: StatusCode) -> bool {

@@ -11,7 +11,7 @@ use http::header::{COOKIE, SET_COOKIE};
 use http::{HeaderMap, HeaderValue};
 use url::Url;
 
-use super::redact::Secrets;
+use crate::vocabulary::redact::Secrets;
 
 /// The most cookies that are kept: what RFC 6265, section 6.1, asks of a browser for one domain. Those past it are not taken.
 const MOST: usize = 50;

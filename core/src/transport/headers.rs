@@ -14,7 +14,7 @@ use http::header::{
 use http::{HeaderMap, HeaderName, HeaderValue};
 
 use super::classify::Login;
-use crate::config::OptionError;
+use crate::vocabulary::config::OptionError;
 
 /// The id of a session, given by the server with the answer to `initialize`.
 pub(crate) const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");

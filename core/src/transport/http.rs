@@ -23,7 +23,7 @@ use self::addresses::Addresses;
 use super::exchange::{Cause, Exchange, WireFailure, WireRequest, WireResponse};
 use super::probe::ProbedBody;
 use super::tls::{self, TlsOptions};
-use crate::config::OptionError;
+use crate::vocabulary::config::OptionError;
 
 mod addresses;
 mod cause;

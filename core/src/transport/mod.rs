@@ -1,6 +1,5 @@
 //! One HTTP exchange: how it is sent, and what its failure proves.
 
-pub(crate) mod answer;
 pub(crate) mod challenge;
 pub mod classify;
 pub(crate) mod cookies;
@@ -10,9 +9,7 @@ pub(crate) mod http;
 pub(crate) mod leftovers;
 pub(crate) mod limits;
 pub mod probe;
-pub(crate) mod redact;
 #[cfg(feature = "testing")]
 pub mod scripted;
 pub(crate) mod tls;
-pub(crate) mod wire;
 pub(crate) mod words;

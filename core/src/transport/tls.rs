@@ -18,7 +18,7 @@ use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls_platform_verifier::Verifier;
 
 use super::http::{ClientIdentity, HttpVersion};
-use crate::config::OptionError;
+use crate::vocabulary::config::OptionError;
 
 /// The options that TLS has.
 pub(crate) struct TlsOptions<'a> {

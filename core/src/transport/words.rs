@@ -7,7 +7,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use http::StatusCode;
 
-use super::answer::Answer;
+use crate::exchange::answer::Answer;
 
 /// What a refusal says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -13,13 +13,15 @@ pub(crate) mod outcome {
     pub(crate) use oncewire::Kind;
 }
 
-pub(crate) mod results {
-    #[derive(Debug)]
-    pub(crate) struct InitializeResult;
-}
+pub(crate) mod protocol {
+    pub(crate) mod results {
+        #[derive(Debug)]
+        pub(crate) struct InitializeResult;
+    }
 
-pub(crate) mod era {
-    pub(crate) use oncewire::Lifecycle;
+    pub(crate) mod era {
+        pub(crate) use oncewire::Lifecycle;
+    }
 }
 
 pub(crate) mod policy {

@@ -26,7 +26,7 @@ extern crate shuttle_tokio as tokio;
 extern crate shuttle_tokio_util as tokio_util;
 
 mod around;
-#[path = "../../src/background.rs"]
+#[path = "../../src/vocabulary/background.rs"]
 #[allow(dead_code, unreachable_pub, reason = "what ships has more uses than the sessions")]
 mod background;
 mod locks;
@@ -36,4 +36,9 @@ mod schedules;
 mod session;
 
 // The names under which the included files know the rest of the library.
-use around::{config, era, event, outcome, policy, results};
+use around::{policy, protocol};
+
+mod vocabulary {
+    pub(crate) use super::around::{config, event, outcome};
+    pub(crate) use super::background;
+}

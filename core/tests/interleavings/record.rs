@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard};
 use shuttle::current::{TaskId, me};
 use tokio_util::sync::CancellationToken;
 
-use crate::event::{Event, EventName};
+use crate::vocabulary::event::{Event, EventName};
 
 #[derive(Debug, Default)]
 pub(crate) struct Record {

@@ -11,8 +11,6 @@ use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::background::Background;
-use crate::config::Recovery;
 use crate::policy::backoff::BackoffBounds;
 use crate::record::Record;
 use crate::schedules::explore;
@@ -21,6 +19,8 @@ use crate::session::handshake::{Flights, Handshake, Limits, Script, Spawner, Wir
 use crate::session::listener::Listener;
 use crate::session::sessions::{NoSession, Sessions};
 use crate::session::state::State;
+use crate::vocabulary::background::Background;
+use crate::vocabulary::config::Recovery;
 
 type Acquired = Result<Arc<Session>, NoSession>;
 

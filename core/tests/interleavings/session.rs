@@ -16,10 +16,10 @@ use shuttle::rand::Rng;
 use shuttle::sync::atomic::{AtomicU32, Ordering};
 use tokio_util::sync::CancellationToken;
 
-use crate::era::Lifecycle;
 use crate::locks;
+use crate::protocol::era::Lifecycle;
+use crate::protocol::results::InitializeResult;
 use crate::record::Record;
-use crate::results::InitializeResult;
 
 #[derive(Debug)]
 pub(crate) struct Session {
@@ -91,10 +91,10 @@ pub(crate) mod handshake {
     use tokio_util::sync::CancellationToken;
 
     use super::Session;
-    use crate::background::Background;
-    use crate::outcome::Kind;
     use crate::policy::backoff::BackoffBounds;
     use crate::record::Record;
+    use crate::vocabulary::background::Background;
+    use crate::vocabulary::outcome::Kind;
 
     /// How the flights of a scenario end.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,9 +3,9 @@
 //! This question stands before every resend, also where the latest attempt is proven not to have run: an attempt before it may have.
 
 use super::{Ambiguity, Hints, ProofStanding, SessionStanding, Situation};
-use crate::config::{Resend, TrustAnnotations};
-use crate::method::Repeatability;
 use crate::transport::classify::Class;
+use crate::vocabulary::config::{Resend, TrustAnnotations};
+use crate::vocabulary::method::Repeatability;
 
 /// The answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

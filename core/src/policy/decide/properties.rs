@@ -10,9 +10,9 @@ use super::{
     RECOVERIES, REFRESHES, REFUSED_STREAMS, SESSION_LOSSES, SessionStanding, Situation, TERMS_REFUSALS, TokenStanding,
     Wait, decide,
 };
-use crate::config::{Recovery, Resend, TrustAnnotations};
-use crate::method::Repeatability;
 use crate::transport::classify::Class;
+use crate::vocabulary::config::{Recovery, Resend, TrustAnnotations};
+use crate::vocabulary::method::Repeatability;
 
 const CLASSES: [Class; 12] = [
     Class::NeverSent { transient: true },

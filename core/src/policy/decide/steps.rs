@@ -7,9 +7,9 @@ use super::{
     AMBIGUOUS_RESENDS, Charge, Decision, EMPTY_RESUMES, ProofStanding, RATE_LIMIT_WAITS, RECOVERIES, REFRESHES,
     REFUSED_STREAMS, RESUME_WAIT_MAX, SESSION_LOSSES, SessionStanding, Situation, TERMS_REFUSALS, TokenStanding, Wait,
 };
-use crate::config::{Recovery, Resend};
-use crate::method::Repeatability;
 use crate::transport::classify::Class;
+use crate::vocabulary::config::{Recovery, Resend};
+use crate::vocabulary::method::Repeatability;
 
 /// The next step for a call, from all that is known of it.
 #[must_use]

@@ -9,9 +9,9 @@ use std::time::Duration;
 use super::{
     Ambiguity, Charge, Counts, Decision, Hints, ProofStanding, SessionStanding, Situation, TokenStanding, Wait,
 };
-use crate::config::{Recovery, Resend, TrustAnnotations};
-use crate::method::Repeatability;
 use crate::transport::classify::Class;
+use crate::vocabulary::config::{Recovery, Resend, TrustAnnotations};
+use crate::vocabulary::method::Repeatability;
 
 /// What a server can refuse with: proven only if a twin says so, or the protocol.
 const REFUSALS: [Class; 4] = [Class::SessionRejected, Class::Unauthorized, Class::RateLimited, Class::Rejected];

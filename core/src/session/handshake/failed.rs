@@ -6,13 +6,13 @@ use std::time::{Duration, SystemTime};
 
 use http::HeaderMap;
 
-use crate::call::attempt::Ended;
-use crate::era::versions;
-use crate::outcome::Kind;
-use crate::transport::answer::Answer;
+use crate::exchange::answer::Answer;
+use crate::exchange::attempt::Ended;
+use crate::exchange::wire::Unready;
+use crate::protocol::versions;
 use crate::transport::classify::{self, HandshakeConclusion, HandshakeNext};
 use crate::transport::headers;
-use crate::transport::wire::Unready;
+use crate::vocabulary::outcome::Kind;
 
 /// What to look at where a handshake is told that there is nothing of the kind.
 const NOTHING_THERE: &str =
@@ -77,7 +77,7 @@ impl Failed {
 
     /// What the end of an attempt comes to.
     pub(super) fn of_end(conclusion: HandshakeConclusion, ended: Ended, token: Option<u64>) -> Self {
-        let mut failed = Self::new(conclusion, crate::text::of_end(&ended, conclusion.kind), token);
+        let mut failed = Self::new(conclusion, crate::exchange::text::of_end(&ended, conclusion.kind), token);
         match ended {
             Ended::Head { status, headers, answer } => {
                 if classify::is_nothing_there(status) {

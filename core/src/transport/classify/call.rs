@@ -8,11 +8,11 @@ use http::{HeaderMap, StatusCode};
 
 use super::probe::{HEADER_MISMATCH, UNSUPPORTED_VERSION};
 use super::{AnswerId, BodyEnd, Class, Conclusion, Doubt, End, Evidence, Login, Repair, wording};
-use crate::era::Lifecycle;
-use crate::outcome::{Execution, Kind, Proof, ProofBasis};
+use crate::protocol::era::Lifecycle;
 use crate::transport::challenge::{Challenge, own_challenge};
 use crate::transport::exchange::Cause;
 use crate::transport::headers;
+use crate::vocabulary::outcome::{Execution, Kind, Proof, ProofBasis};
 
 /// The code for a method that the server does not know (JSON-RPC 2.0, section 5.1). MCP 2026-07-28 sends it with status 404.
 pub(super) const METHOD_NOT_FOUND: i64 = -32601;

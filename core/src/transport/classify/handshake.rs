@@ -5,8 +5,8 @@
 
 use super::probe::UNSUPPORTED_VERSION;
 use super::{AnswerId, BodyEnd, End, HandshakeConclusion, HandshakeNext, HandshakeStep, call, is_success};
-use crate::outcome::Kind;
 use crate::transport::exchange::Cause;
+use crate::vocabulary::outcome::Kind;
 use http::StatusCode;
 
 /// What the handshake does next. `body_taken` is the body probe of the request.

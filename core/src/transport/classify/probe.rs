@@ -7,7 +7,7 @@
 use http::StatusCode;
 
 use super::{BodyEnd, End, EraVerdict, HandshakeConclusion, HandshakeNext, call, handshake, is_success};
-use crate::outcome::Kind;
+use crate::vocabulary::outcome::Kind;
 
 /// The version of the request is not spoken (MCP 2026-07-28, schema, UnsupportedProtocolVersionError).
 pub(super) const UNSUPPORTED_VERSION: i64 = -32022;

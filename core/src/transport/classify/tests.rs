@@ -15,8 +15,8 @@ use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use url::Url;
 
 use super::{AnswerId, BodyEnd, Class, Conclusion, End, Evidence, Login, call};
-use crate::era::Lifecycle;
-use crate::outcome::{Execution, Kind, Proof, ProofBasis};
+use crate::protocol::era::Lifecycle;
+use crate::vocabulary::outcome::{Execution, Kind, Proof, ProofBasis};
 
 /// No body at all.
 const EMPTY: BodyEnd<'_> = BodyEnd::NoAnswer { excerpt: "" };

@@ -9,9 +9,9 @@ use http::StatusCode;
 
 use super::call::{METHOD_NOT_FOUND, call, says_lost};
 use super::{BodyEnd, Class, Doubt, End, Evidence};
-use crate::era::Lifecycle;
-use crate::outcome::Kind;
+use crate::protocol::era::Lifecycle;
 use crate::transport::words::Words;
+use crate::vocabulary::outcome::Kind;
 
 /// A refusal that took so many times as long as its twin was not made before the tool was asked.
 const SLOWER: u32 = 10;

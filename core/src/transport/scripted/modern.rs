@@ -5,7 +5,7 @@ use http::Method;
 use serde_json::{Value, json};
 
 use super::{Arrival, Reply, Server};
-use crate::era::{Lifecycle, MODERN_VERSION};
+use crate::protocol::era::{Lifecycle, MODERN_VERSION};
 
 /// The version of the request is not spoken (MCP 2026-07-28, schema, UnsupportedProtocolVersionError).
 const UNSUPPORTED_VERSION: i64 = -32_022;

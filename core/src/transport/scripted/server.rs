@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::{Arrival, Reply, Scripted};
-use crate::era::Lifecycle;
-use crate::era::versions::VERSIONS;
+use crate::protocol::era::Lifecycle;
+use crate::protocol::versions::VERSIONS;
 use crate::transport::exchange::Cause;
 
 /// One session that this server gave.

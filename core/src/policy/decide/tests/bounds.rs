@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use super::{callers, resend, situation};
-use crate::method::Repeatability;
 use crate::policy::decide::{
     AMBIGUOUS_RESENDS, Charge, Counts, Decision::*, EMPTY_RESUMES, RATE_LIMIT_WAITS, RECOVERIES, REFRESHES,
     REFUSED_STREAMS, RESUME_WAIT_MAX, SESSION_LOSSES, SessionStanding, Situation, TokenStanding, Wait, decide,
 };
 use crate::transport::classify::Class;
+use crate::vocabulary::method::Repeatability;
 
 const SECOND: Duration = Duration::from_secs(1);
 

@@ -1,11 +1,11 @@
 //! One test for each row of the table, over all columns.
 
 use super::{callers, resend, situation};
-use crate::config::{Recovery, Resend};
 use crate::policy::decide::{
     Ambiguity, Charge, Decision::*, Hints, ProofStanding, SessionStanding, Situation, TokenStanding, Wait, decide,
 };
 use crate::transport::classify::Class;
+use crate::vocabulary::config::{Recovery, Resend};
 
 /// Every caller, its first attempt having ended like this, proven not to have run. Who says never has only what was never sent repeated.
 fn check_proven(class: Class, change: impl Fn(Situation) -> Situation, expected: crate::policy::Decision) {

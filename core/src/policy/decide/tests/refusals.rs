@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use super::{REFUSALS, callers, resend, situation, unproven};
-use crate::config::{Recovery, Resend, TrustAnnotations};
-use crate::method::Repeatability;
 use crate::policy::decide::{
     Charge, Counts, Decision, Decision::*, Hints, ProofStanding, RATE_LIMIT_WAITS, REFRESHES, SESSION_LOSSES,
     SessionStanding, Situation, TokenStanding, Wait, decide,
 };
 use crate::transport::classify::Class;
+use crate::vocabulary::config::{Recovery, Resend, TrustAnnotations};
+use crate::vocabulary::method::Repeatability;
 
 use ProofStanding::{None as Unproven, Unasked};
 use SessionStanding::{Current, Lost, Replaced, Suspect};

@@ -3,12 +3,12 @@
 use http::HeaderMap;
 
 use super::{EMPTY, foreign, ours, status, text};
-use crate::outcome::Kind;
 use crate::transport::classify::{
     BodyEnd, End, HandshakeConclusion, HandshakeNext, HandshakeStep, HandshakeStep::Initialize,
     HandshakeStep::Initialized, handshake,
 };
 use crate::transport::exchange::Cause;
+use crate::vocabulary::outcome::Kind;
 use HandshakeNext::*;
 
 fn answered(step: HandshakeStep, code: u16, body: BodyEnd<'_>) -> (HandshakeNext, Option<Kind>) {

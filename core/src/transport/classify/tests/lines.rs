@@ -1,9 +1,9 @@
 //! The numbered list, line by line, with what each line must not catch.
 
 use super::{EMPTY, HERE, OWN_CHALLENGE, Sent, answer, challenged, foreign, judge, malformed, ours, text};
-use crate::outcome::{Execution, Kind, Proof, ProofBasis};
 use crate::transport::classify::{BodyEnd, Class, Conclusion, End, Login, interrupted};
 use crate::transport::exchange::Cause;
+use crate::vocabulary::outcome::{Execution, Kind, Proof, ProofBasis};
 use Class::*;
 use Sent::*;
 

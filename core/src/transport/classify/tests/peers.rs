@@ -1,8 +1,8 @@
 //! What real servers, bridges and proxies answer, byte for byte, and what it means.
 
 use super::{Sent, answer};
-use crate::outcome::{Execution, Kind};
 use crate::transport::classify::{AnswerId, BodyEnd, Class};
+use crate::vocabulary::outcome::{Execution, Kind};
 use Class::*;
 use Sent::*;
 

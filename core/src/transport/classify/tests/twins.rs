@@ -5,7 +5,7 @@ use std::time::Duration;
 use http::HeaderMap;
 
 use super::{EMPTY, Sent, evidence, foreign, malformed, ours, status, text};
-use crate::transport::answer::Answer;
+use crate::exchange::answer::Answer;
 use crate::transport::classify::{BodyEnd, End, Ping, Refused, ping, twin};
 use crate::transport::exchange::Cause;
 use crate::transport::words::{Words, digest};
@@ -118,7 +118,7 @@ fn what_a_ping_says_of_its_session() {
         End::NoHead(Cause::Refused),
         End::NoHead(Cause::Reset),
         End::NoHead(Cause::GoneAway),
-        End::Interrupted { kind: crate::outcome::Kind::Timeout, head_arrived: true },
+        End::Interrupted { kind: crate::vocabulary::outcome::Kind::Timeout, head_arrived: true },
     ] {
         assert_eq!(pinged_with(Session, end), Nothing, "{end:?}");
     }

@@ -13,17 +13,18 @@ use serde_json::value::RawValue;
 use crate::call::options::{CallExtras, CallOptions, IdempotencyKey};
 use crate::call::{self, PageOf, Spec};
 use crate::client::Client;
-use crate::clock::CallClock;
-use crate::config::{OptionError, Resend};
-use crate::era::{Lifecycle, parameter_headers};
-use crate::error::Error;
-use crate::event::{Event, EventName};
-use crate::handler::Progress;
-use crate::method::Method;
 use crate::policy::decide::{Counts, SESSION_LOSSES};
-use crate::results::{FromRaw, ListResult, Listed, Page, Tool};
+use crate::protocol::era::Lifecycle;
+use crate::protocol::parameter_headers;
+use crate::protocol::results::{FromRaw, ListResult, Listed, Page, Tool};
 use crate::rpc::params::{Params, raw_string};
 use crate::session::restore::Kept;
+use crate::vocabulary::clock::CallClock;
+use crate::vocabulary::config::{OptionError, Resend};
+use crate::vocabulary::error::Error;
+use crate::vocabulary::event::{Event, EventName};
+use crate::vocabulary::handler::Progress;
+use crate::vocabulary::method::Method;
 
 /// A list cannot be read when its session is replaced more often than a call lives through.
 const REPLACED: &str = "the session was replaced again and again while the list was read";

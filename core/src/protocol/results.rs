@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use crate::rpc::params::Params;
-use crate::tools::ToolAnnotations;
+use crate::session::tools::ToolAnnotations;
 
 /// The result of a method, from the raw JSON.
 pub(crate) trait FromRaw: Sized + Send + 'static {
@@ -77,7 +77,7 @@ impl InitializeResult {
     /// beside it.
     pub(crate) fn of_discovery(raw: Box<RawValue>) -> Self {
         let mut discovered = Self::from_raw(raw);
-        discovered.protocol_version = crate::era::MODERN_VERSION.to_owned();
+        discovered.protocol_version = crate::protocol::era::MODERN_VERSION.to_owned();
         if discovered.server_info.is_null() {
             let meta: Value = Members::of(&discovered.raw).get("_meta");
             if let Some(info) = meta.get("io.modelcontextprotocol/serverInfo") {

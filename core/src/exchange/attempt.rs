@@ -7,20 +7,20 @@ use futures_util::FutureExt;
 use http::{HeaderMap, StatusCode};
 use tokio::time::timeout;
 
-use super::record::CallRecord;
-use crate::event::{Event, EventName};
-use crate::outcome::Kind;
-use crate::rpc::elsewhere::Elsewhere;
+use crate::call::record::CallRecord;
+use crate::exchange::answer::{Activity, Answer, AnswerReader, Limits, Position, Waiting};
+use crate::exchange::elsewhere::Elsewhere;
+use crate::exchange::wire::{Carried, Unready, Wire};
 use crate::rpc::message::{Message, ParseError, request_bytes};
 use crate::rpc::params::Params;
-use crate::rpc::router::{Origin, Router};
+use crate::session::router::{Origin, Router};
 use crate::session::{Hearing, Session};
-use crate::transport::answer::{Activity, Answer, AnswerReader, Limits, Position, Waiting};
 use crate::transport::classify::{self, AnswerId, End, Evidence};
 use crate::transport::exchange::{WireFailure, WireResponse};
 use crate::transport::headers::Standing;
 use crate::transport::probe::Probe;
-use crate::transport::wire::{Carried, Unready, Wire};
+use crate::vocabulary::event::{Event, EventName};
+use crate::vocabulary::outcome::Kind;
 
 /// How long a GET stream may take to open that the answer may come on.
 const OPENING_PATIENCE: Duration = Duration::from_secs(2);

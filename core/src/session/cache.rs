@@ -12,8 +12,8 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::time::Instant;
 
-use crate::method::Method;
-use crate::transport::wire::Identity;
+use crate::exchange::wire::Identity;
+use crate::vocabulary::method::Method;
 
 /// Results that are kept at most.
 const ENTRIES: usize = 256;

@@ -13,17 +13,17 @@ use http::{HeaderMap, HeaderValue, Method, header};
 use tokio::time::timeout;
 use url::Url;
 
-use super::classify::{self, Redirect};
-use super::cookies::CookieJar;
-use super::exchange::{Cause, Exchange, WireFailure, WireRequest, WireResponse};
-use super::headers::{self, SessionId, Standing};
-use super::leftovers::Leftovers;
-use super::probe::Probe;
-use super::redact::Secrets;
 use crate::auth::{PROVIDER_PATIENCE, ProviderError, Token, TokenCache, TokenError};
-use crate::background::Background;
-use crate::event::EventSink;
 use crate::rpc::id::IdSource;
+use crate::transport::classify::{self, Redirect};
+use crate::transport::cookies::CookieJar;
+use crate::transport::exchange::{Cause, Exchange, WireFailure, WireRequest, WireResponse};
+use crate::transport::headers::{self, SessionId, Standing};
+use crate::transport::leftovers::Leftovers;
+use crate::transport::probe::Probe;
+use crate::vocabulary::background::Background;
+use crate::vocabulary::event::EventSink;
+use crate::vocabulary::redact::Secrets;
 
 /// Hops of same-origin 307 and 308 that one request follows.
 pub(crate) const REDIRECTS: usize = 5;

@@ -1,5 +1,9 @@
 //! The client: cheap to clone, one method for each method of MCP.
 
+pub(crate) mod builder;
+pub(crate) mod request;
+pub(crate) mod settings;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -8,37 +12,37 @@ use tokio::runtime::Handle;
 use tokio::sync::watch;
 
 use crate::auth::TokenCache;
-use crate::background::Background;
-use crate::builder::ClientBuilder;
-use crate::cache::ResultCache;
+use crate::call::cursors::Cursors;
 use crate::call::options::{CallExtras, IdempotencyKey};
-use crate::config::OptionError;
-use crate::cursors::Cursors;
-use crate::era::Lifecycle;
-use crate::era::terms::{Introduction, Terms};
-use crate::error::Error;
-use crate::event::{Event, EventName, EventSink, EventStream};
-use crate::method::Method;
+use crate::client::builder::ClientBuilder;
+use crate::client::request::{Call, ListCall};
+use crate::client::settings::{Parts, Settings};
+use crate::exchange::wire::{OfCaller, Wire};
 use crate::policy::budget::Budget;
-use crate::request::{Call, ListCall};
-use crate::results::{
+use crate::protocol::era::Lifecycle;
+use crate::protocol::results::{
     CallToolResult, CompleteResult, GetPromptResult, InitializeResult, Prompt, ReadResourceResult, Resource,
     ResourceTemplate, Tool,
 };
 use crate::rpc::params::Params;
-use crate::rpc::router::Router;
+use crate::session::cache::ResultCache;
 use crate::session::handshake::Handshake;
 use crate::session::listener::Listener;
 use crate::session::restore::{self, SharedRestorable};
+use crate::session::router::Router;
 use crate::session::sessions::{NoSession, Sessions};
 use crate::session::state::State;
 use crate::session::subscriptions::Subscriptions;
+use crate::session::terms::{Introduction, Terms};
+use crate::session::tools::ToolHints;
 use crate::session::twin::Twins;
-use crate::settings::{Parts, Settings};
-use crate::tools::ToolHints;
 use crate::transport::cookies::CookieJar;
-use crate::transport::redact::address;
-use crate::transport::wire::{OfCaller, Wire};
+use crate::vocabulary::background::Background;
+use crate::vocabulary::config::OptionError;
+use crate::vocabulary::error::Error;
+use crate::vocabulary::event::{Event, EventName, EventSink, EventStream};
+use crate::vocabulary::method::Method;
+use crate::vocabulary::redact::address;
 
 /// A client of one MCP server. Clones share everything; the last one that is dropped closes it, and [`Client::close`] on any closes
 /// all.

@@ -7,8 +7,8 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-use super::MODERN_VERSION;
-use super::parameter_headers::encode;
+use crate::protocol::era::MODERN_VERSION;
+use crate::protocol::parameter_headers::encode;
 use crate::rpc::params::{Params, raw_string};
 use crate::session::restore::SharedRestorable;
 

@@ -11,15 +11,15 @@ use serde_json::{Map, Value};
 use crate::auth::ProviderError;
 use crate::call::options::CallOptions;
 use crate::client::Client;
-use crate::config::{Era, Recovery, Resend, TrustAnnotations};
-use crate::error::Error;
-use crate::event::Event;
-use crate::handler::{HandlerError, ServerNotification, boxed};
-use crate::method::Method;
-use crate::settings::Draft;
+use crate::client::settings::Draft;
 #[cfg(feature = "testing")]
 use crate::transport::exchange::Exchange;
 use crate::transport::http::{ClientIdentity, Http2Ping, HttpVersion, ProxySetting, TcpKeepAlive};
+use crate::vocabulary::config::{Era, Recovery, Resend, TrustAnnotations};
+use crate::vocabulary::error::Error;
+use crate::vocabulary::event::Event;
+use crate::vocabulary::handler::{HandlerError, ServerNotification, boxed};
+use crate::vocabulary::method::Method;
 
 /// Makes a [`Client`]. Every option has a default; each is checked when the client is made, and a bad one names itself.
 #[derive(Clone)]

@@ -15,16 +15,16 @@ use serde_json::value::RawValue;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
-use super::elsewhere::{Elsewhere, Unanswered};
-use super::id::Id;
-use super::message::{Message, error_bytes, result_bytes};
-use crate::cache::ResultCache;
 use crate::call::record::CallRecord;
-use crate::handler::{CONCURRENT_HANDLERS, Handlers, Progress, RequestHandler, ServerNotification};
+use crate::exchange::elsewhere::{Elsewhere, Unanswered};
+use crate::exchange::wire::Wire;
+use crate::rpc::id::Id;
+use crate::rpc::message::{Message, error_bytes, result_bytes};
 use crate::session::Session;
+use crate::session::cache::ResultCache;
 use crate::session::listen::ACKNOWLEDGED;
-use crate::tools::ToolHints;
-use crate::transport::wire::Wire;
+use crate::session::tools::ToolHints;
+use crate::vocabulary::handler::{CONCURRENT_HANDLERS, Handlers, Progress, RequestHandler, ServerNotification};
 
 /// Replies under way at once; past that a request of the server is dropped, and its own time-out ends it.
 const CONCURRENT_REPLIES: usize = 64;

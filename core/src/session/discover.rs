@@ -6,17 +6,17 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::MODERN_VERSION;
-use super::versions::{VERSIONS, supported};
-use crate::call::attempt::{Attempt, Ended, Request};
-use crate::results::InitializeResult;
+use crate::exchange::answer::{Answer, Limits, Position};
+use crate::exchange::attempt::{Attempt, Ended, Request};
+use crate::exchange::wire::{Unready, Wire};
+use crate::protocol::era::MODERN_VERSION;
+use crate::protocol::results::InitializeResult;
+use crate::protocol::versions::{VERSIONS, supported};
 use crate::rpc::params::Params;
-use crate::rpc::router::Router;
 use crate::session::Session;
-use crate::transport::answer::{Answer, Limits, Position};
+use crate::session::router::Router;
 use crate::transport::classify::{self, EraVerdict, HandshakeConclusion};
 use crate::transport::probe::Probe;
-use crate::transport::wire::{Unready, Wire};
 
 /// The method, on the wire.
 pub(crate) const DISCOVER: &str = "server/discover";

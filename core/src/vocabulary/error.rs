@@ -16,10 +16,10 @@ use std::time::Duration;
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 
-use crate::config::OptionError;
-use crate::method::{Method, Repeatability};
-use crate::outcome::{Attempt, Execution, Kind, Phase, Proof, ProofBasis};
-use crate::transport::redact::Secrets;
+use crate::vocabulary::config::OptionError;
+use crate::vocabulary::method::{Method, Repeatability};
+use crate::vocabulary::outcome::{Attempt, Execution, Kind, Phase, Proof, ProofBasis};
+use crate::vocabulary::redact::Secrets;
 
 /// Why a call gave no result.
 #[derive(Clone, Debug)]

@@ -9,18 +9,18 @@ use url::Url;
 
 use crate::auth::TokenProvider;
 use crate::call::options::{CallOptions, above_zero};
-use crate::config::{Era, OptionError, Recovery, TrustAnnotations};
-use crate::event::Observer;
-use crate::handler::Handlers;
+use crate::exchange::answer::Limits;
+use crate::exchange::wire::HeaderProvider;
 use crate::policy::backoff::{self, BackoffBounds};
 use crate::policy::budget::{self, BudgetSize};
-use crate::transport::answer::Limits;
 use crate::transport::exchange::Exchange;
 use crate::transport::headers;
 use crate::transport::http::no_proxy::is_exempt;
 use crate::transport::http::{HttpExchange, HttpSettings, ProxySetting};
-use crate::transport::redact::Secrets;
-use crate::transport::wire::HeaderProvider;
+use crate::vocabulary::config::{Era, OptionError, Recovery, TrustAnnotations};
+use crate::vocabulary::event::Observer;
+use crate::vocabulary::handler::Handlers;
+use crate::vocabulary::redact::Secrets;
 
 /// 32 MiB
 const MAX_MESSAGE: usize = 32 * 1024 * 1024;

@@ -1,5 +1,4 @@
 //! Server-sent events, bounded.
 
 mod lossy;
-pub(crate) mod resume;
 pub(crate) mod stream;

@@ -13,16 +13,16 @@ use serde_json::value::RawValue;
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::classify::{AnswerId, BodyEnd, is_success};
-use super::exchange::{WireFailure, WireResponse};
-use super::headers::{is_event_stream, unread_coding};
-use super::limits::{Uncollected, collect};
-use super::redact::Secrets;
-use super::words;
-use crate::background::Background;
+use crate::exchange::sse::stream::{EventStream, Item};
 use crate::rpc::id::{Id, IdSource};
 use crate::rpc::message::{ErrorObject, Message, ParseError, names_id, parse, parse_lossily, read_event};
-use crate::sse::stream::{EventStream, Item};
+use crate::transport::classify::{AnswerId, BodyEnd, is_success};
+use crate::transport::exchange::{WireFailure, WireResponse};
+use crate::transport::headers::{is_event_stream, unread_coding};
+use crate::transport::limits::{Uncollected, collect};
+use crate::transport::words;
+use crate::vocabulary::background::Background;
+use crate::vocabulary::redact::Secrets;
 
 /// How long the body of a refusal may take. One that takes longer counts as not read, and proves nothing.
 pub(crate) const REFUSAL_PATIENCE: Duration = Duration::from_secs(5);
@@ -98,7 +98,7 @@ pub(crate) enum Answer {
     },
     Missing {
         excerpt: String,
-        /// Of the whole body: see [`words`](super::words).
+        /// Of the whole body: see [`words`](crate::transport::words).
         digest: u64,
     },
     Stopped {

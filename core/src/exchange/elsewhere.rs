@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
-use super::message::Message;
+use crate::rpc::message::Message;
 
 /// The requests of ours that have no answer yet, by id: as many as are under way.
 #[derive(Debug, Default)]
@@ -27,7 +27,7 @@ impl Unanswered {
     }
 
     /// Hands a result or an error to the request that waits for it; the first alone. Gives it back if there is none.
-    pub(super) fn take(&self, message: Message) -> Option<Message> {
+    pub(crate) fn take(&self, message: Message) -> Option<Message> {
         let id = match &message {
             Message::Result { id, .. } | Message::Error { id: Some(id), .. } => id.as_ours(),
             _ => None,

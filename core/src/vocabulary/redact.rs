@@ -28,8 +28,8 @@ use serde_json::value::RawValue;
 use url::Url;
 
 use self::finder::Finder;
-use super::headers::{PROTOCOL_VERSION, TRACING};
-use super::limits::{EXCERPT, printable};
+use crate::transport::headers::{PROTOCOL_VERSION, TRACING};
+use crate::transport::limits::{EXCERPT, printable};
 
 mod escapes;
 mod finder;

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::method::Method;
+use crate::vocabulary::method::Method;
 
 /// Cursors that are remembered at most.
 const CURSORS: usize = 1_024;

@@ -8,7 +8,7 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::transport::answer::Answer;
+use crate::exchange::answer::Answer;
 
 /// The versions of the handshake era that this client speaks, newest first. The last is of the time before this transport: a server that
 /// answers with it over this one means the messages, which are the same, and official clients take it so.

@@ -1,8 +1,8 @@
 use proptest::prelude::*;
 use test_case::test_case;
 
-use super::super::headers::from_caller;
 use super::*;
+use crate::transport::headers::from_caller;
 
 const TOKEN: &str = "tok/en+one=s3cret";
 

@@ -1,10 +1,5 @@
 //! The two lifecycles of MCP, and what the newer one puts into each request.
 
-pub(crate) mod discover;
-pub(crate) mod parameter_headers;
-pub(crate) mod terms;
-pub(crate) mod versions;
-
 /// The era that a connection speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]

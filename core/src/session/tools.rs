@@ -8,8 +8,8 @@ use http::HeaderMap;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::era::parameter_headers::{self, ParameterHeader};
 use crate::policy::decide::Hints;
+use crate::protocol::parameter_headers::{self, ParameterHeader};
 
 /// The annotations of a tool (MCP 2025-11-25, schema, ToolAnnotations). What is not said is `None`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]

@@ -11,8 +11,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use serde::{Serialize, Serializer};
 use tokio::sync::broadcast;
 
-use crate::outcome::{Execution, Kind, Proof};
-use crate::transport::redact::Secrets;
+use crate::vocabulary::outcome::{Execution, Kind, Proof};
+use crate::vocabulary::redact::Secrets;
 
 /// The events that one stream holds back for a slow reader; the oldest is dropped and counted.
 pub const EVENT_QUEUE: usize = 1_024;

@@ -2,13 +2,13 @@
 
 use std::error::Error;
 
-use crate::call::attempt::Ended;
-use crate::outcome::Kind;
+use crate::exchange::answer::Answer;
+use crate::exchange::attempt::Ended;
 use crate::rpc::message::ErrorObject;
-use crate::transport::answer::Answer;
 use crate::transport::classify;
 use crate::transport::exchange::{Cause, WireFailure};
 use crate::transport::headers;
+use crate::vocabulary::outcome::Kind;
 
 mod gist;
 

@@ -1,0 +1,9 @@
+//! One request and its answer: how it goes out, how its answer is read, wherever that comes, and read on where its stream broke.
+
+pub(crate) mod answer;
+pub(crate) mod attempt;
+pub(crate) mod elsewhere;
+pub(crate) mod resume;
+pub(crate) mod sse;
+pub(crate) mod text;
+pub(crate) mod wire;
