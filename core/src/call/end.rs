@@ -83,7 +83,7 @@ impl Outcome {
                 if let Answer::Missing { excerpt, .. } = &answer {
                     circumstances.excerpt = Some(excerpt.clone()).filter(|excerpt| !excerpt.is_empty());
                 }
-                words = Words::of(status, &answer);
+                words = Words::of(status, &headers, &answer);
                 Some(answer)
             }
             Ended::NoHead(failure) => {

@@ -201,7 +201,7 @@ impl Sender {
             let mut position = Position::default();
             let (ended, _) = attempt.run_as(request, Some(sent), probe.clone(), &mut position).await;
             let took = probe.taken_since();
-            let Ended::Head { status, answer, .. } = ended else { return None };
+            let Ended::Head { status, headers, answer } = ended else { return None };
             if let Answer::Result(_) = answer {
                 session.note_life();
                 return None;
@@ -211,7 +211,7 @@ impl Sender {
                 continue;
             }
             // One that has a page for what is not found may show it for a method as for a tool's record: both have to be refused.
-            let words = Words::of(status, &answer)?;
+            let words = Words::of(status, &headers, &answer)?;
             if refused.is_some_and(|refused| refused.words != words) {
                 return None;
             }

@@ -1,11 +1,12 @@
-//! What a refusal says, so that two refusals can be compared: status, code, words and data, with ids, numbers, dates and hex left out.
+//! What a refusal says, so that two refusals can be compared: status, code, words and data, with ids, numbers, dates and hex left out; of a
+//! redirect the target too, as it is.
 //!
 //! A server that refuses everything of ours says the same to a harmless request as to the one that counts, but for what it makes anew
 //! each time: the id of the request, a time, a trace id. Comparing is done on digests: nothing of what a server wrote is kept for it.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use http::StatusCode;
+use http::{HeaderMap, StatusCode, header};
 
 use crate::exchange::answer::Answer;
 
@@ -17,18 +18,26 @@ pub(crate) struct Words {
     code: Option<i64>,
     /// Of what it says besides.
     digest: u64,
+    /// Of where a redirect leads. Two places are not one because their names differ by a number.
+    target: Option<u64>,
 }
 
 impl Words {
     /// The words of an answer that was read whole and is no result.
-    pub(crate) fn of(status: StatusCode, answer: &Answer) -> Option<Self> {
+    pub(crate) fn of(status: StatusCode, headers: &HeaderMap, answer: &Answer) -> Option<Self> {
+        let location = headers.get(header::LOCATION).filter(|_| status.is_redirection());
+        let target = location.map(|location| {
+            let mut hasher = DefaultHasher::new();
+            location.hash(&mut hasher);
+            hasher.finish()
+        });
         match answer {
             Answer::Error { error, .. } => {
                 let data = error.data.as_ref().map_or("", |data| data.get());
                 let digest = digest(&format!("{}\n{data}", error.message));
-                Some(Self { status, code: Some(error.code), digest })
+                Some(Self { status, code: Some(error.code), digest, target })
             }
-            Answer::Missing { digest, .. } => Some(Self { status, code: None, digest: *digest }),
+            Answer::Missing { digest, .. } => Some(Self { status, code: None, digest: *digest, target }),
             Answer::Result(_) | Answer::Stopped { .. } | Answer::TooLarge | Answer::Unread { .. } => None,
         }
     }
@@ -97,15 +106,39 @@ mod tests {
         assert_ne!(digest(left), digest(right));
     }
 
+    fn words(status: StatusCode, location: Option<&'static str>, answer: &Answer) -> Option<Words> {
+        let location = location.map(|location| (header::LOCATION, http::HeaderValue::from_static(location)));
+        Words::of(status, &location.into_iter().collect(), answer)
+    }
+
+    fn missing(digest: u64) -> Answer {
+        Answer::Missing { excerpt: String::new(), digest }
+    }
+
     #[test]
     fn only_what_was_read_whole_has_words() {
-        let missing = |digest| Answer::Missing { excerpt: String::new(), digest };
-        let not_found = StatusCode::NOT_FOUND;
-        assert_eq!(Words::of(not_found, &missing(1)), Words::of(not_found, &missing(1)));
-        assert_ne!(Words::of(not_found, &missing(1)), Words::of(not_found, &missing(2)));
-        assert_ne!(Words::of(not_found, &missing(1)), Words::of(StatusCode::GONE, &missing(1)));
-        assert_eq!(Words::of(not_found, &Answer::TooLarge), None);
-        assert_eq!(Words::of(not_found, &Answer::Unread { why: String::new() }), None);
-        assert_eq!(Words::of(not_found, &Answer::Stopped { failure: None }), None);
+        let not_found = |answer: &Answer| words(StatusCode::NOT_FOUND, None, answer);
+        assert_eq!(not_found(&missing(1)), not_found(&missing(1)));
+        assert_ne!(not_found(&missing(1)), not_found(&missing(2)));
+        assert_ne!(not_found(&missing(1)), words(StatusCode::GONE, None, &missing(1)));
+        assert_eq!(not_found(&Answer::TooLarge), None);
+        assert_eq!(not_found(&Answer::Unread { why: String::new() }), None);
+        assert_eq!(not_found(&Answer::Stopped { failure: None }), None);
+    }
+
+    #[test]
+    fn where_a_redirect_leads_is_one_of_its_words() {
+        let leads = |to| words(StatusCode::PERMANENT_REDIRECT, to, &missing(1));
+        assert_eq!(leads(Some("http://a.test/mcp")), leads(Some("http://a.test/mcp")));
+        assert_ne!(leads(Some("http://a.test/mcp")), leads(Some("http://a.test/login")));
+        assert_ne!(leads(Some("http://a.test/mcp")), leads(None));
+        assert_ne!(
+            leads(Some("http://node-1.test/mcp")),
+            leads(Some("http://node-2.test/mcp")),
+            "another number is another place"
+        );
+        // Where nothing is redirected it means nothing.
+        let refused = |at| words(StatusCode::FORBIDDEN, at, &missing(1));
+        assert_eq!(refused(Some("http://a.test/1")), refused(None));
     }
 }

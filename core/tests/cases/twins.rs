@@ -90,6 +90,44 @@ async fn a_redirect_is_no_proof_that_what_it_answers_did_not_run() {
     assert_eq!(server.executed("poke"), 1);
 }
 
+/// A load balancer leads everything away; a tool passes on where its own upstream led it, or leads to what came of it.
+#[tokio::test(start_paused = true)]
+async fn a_redirect_is_proof_only_if_a_ping_is_led_to_the_same_place_in_the_same_way() {
+    const THERE: &str = "http://other.test/mcp";
+    for (status, tool, ping, runs, execution) in [
+        (308, THERE, THERE, 0, Execution::NotExecuted),
+        (307, THERE, THERE, 0, Execution::NotExecuted),
+        (308, "http://other.test/orders", THERE, 1, Execution::MayHaveExecuted),
+        (307, "http://node-1.test/mcp", "http://node-2.test/mcp", 1, Execution::MayHaveExecuted),
+        // What these lead to may be what came of it.
+        (303, THERE, THERE, 1, Execution::MayHaveExecuted),
+        (302, THERE, THERE, 1, Execution::MayHaveExecuted),
+        (301, THERE, THERE, 1, Execution::MayHaveExecuted),
+    ] {
+        let server = Server::new();
+        let exchange = scripted(&server, {
+            let server = server.clone();
+            move |arrival, _| {
+                let to = match arrival.method() {
+                    "tools/call" => Some(tool),
+                    "ping" | "tools/list" => Some(ping),
+                    _ => None,
+                };
+                if runs > 0 && arrival.method() == "tools/call" {
+                    server.execute(&arrival);
+                }
+                async move { to.map(|to| Ok(Reply::new(status).header("location", to))) }
+            }
+        });
+        let client = connect(&exchange).await;
+        let failure = failure(client.call_tool("poke", NOTHING).await);
+        assert_eq!((failure.kind, failure.execution), (Kind::Redirect, execution), "{status} {tool} {ping}");
+        assert_eq!(server.executed("poke"), runs, "{status} {tool} {ping}");
+        let asks = matches!(status, 307 | 308);
+        assert_eq!(exchange.ledger().count("ping") > 0, asks, "no question where no answer counts: {status}");
+    }
+}
+
 fn refuse_login(arrival: &Arrival) -> Option<Result<Reply, Cause>> {
     let refused = arrival.header("authorization") == Some("Bearer token-1") && arrival.method() != "initialize";
     (refused && arrival.id().is_some()).then(|| Ok(Reply::text(401, "who are you?")))

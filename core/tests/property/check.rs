@@ -251,8 +251,14 @@ impl<'a> Judge<'a> {
         let (ended, end) = self.end(number);
         let mut wrong = Vec::new();
         let led_on = &self.course.known.led_on;
-        let is_attempt = |(index, entry): &(usize, &Entry)| entry.taken && !led_on.contains(index);
-        let taken: Vec<_> = self.entries_of(number).into_iter().filter(is_attempt).collect();
+        // Of an attempt that was led elsewhere the last hop tells how it ended, though it may be a hop before that took its body.
+        let entries = self.entries_of(number);
+        let was_led_here = |entry: &Entry| {
+            entries.iter().any(|(index, hop)| led_on.contains(index) && hop.id() == entry.id() && hop.taken)
+        };
+        let is_attempt =
+            |(index, entry): &&(usize, &Entry)| !led_on.contains(index) && (entry.taken || was_led_here(entry));
+        let taken: Vec<_> = entries.iter().filter(is_attempt).copied().collect();
         if taken.len() > ATTEMPTS + if taken.iter().any(|(_, entry)| is_modern(entry)) { MORE_ATTEMPTS } else { 0 } {
             wrong.push(format!("call {number} was sent {} times", taken.len()));
         }

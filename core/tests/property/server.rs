@@ -278,8 +278,10 @@ impl Faulty {
                 } else {
                     self.known().refused.insert(arrival.number);
                 }
-                let to = if same_origin { "/elsewhere" } else { "http://other.test/mcp" };
-                Ok(Reply::new(status).header("location", to))
+                // Where it leads is said of this request alone, as are the words of other refusals.
+                let of = arrival.method();
+                let to = if same_origin { format!("/elsewhere/{of}") } else { format!("http://other.test/{of}") };
+                Ok(Reply::new(status).header("location", &to))
             }
             Fault::Stray { executes, answers } => {
                 let stray = json!({ "jsonrpc": "2.0", "id": 987_654_321, "result": { "_meta": { "call": 99 } } });

@@ -105,10 +105,14 @@ fn after_head(evidence: &Evidence<'_>, status: StatusCode, headers: &HeaderMap, 
         if code(body).is_some() {
             return answered_with_error();
         }
+        // "See there" is what many servers say of a request that they have carried out: no twin can deny it, and asking again leads there again.
+        if status.is_redirection() {
+            return Conclusion { class: Class::Rejected, ..ambiguous(kind_of_status(status)) };
+        }
     }
     match body {
         // 5. Only the legacy era can read on, and only what may still become an answer.
-        BodyEnd::Stopped { resumable: true, .. } if lifecycle == Lifecycle::Legacy && !is_refusal(status) => {
+        BodyEnd::Stopped { resumable: true, .. } if lifecycle == Lifecycle::Legacy && is_still_open(status) => {
             Conclusion { class: Class::Resumable, ..ambiguous(Kind::StreamEnded) }
         }
         // 6. Everything else may have run.
@@ -202,10 +206,20 @@ fn repair(evidence: &Evidence<'_>, status: StatusCode, headers: &HeaderMap, body
     Repair { token: status == StatusCode::UNAUTHORIZED, session, counts }
 }
 
-/// A refusal (RFC 9110, sections 15.4 and 15.5): a redirect that was not followed, or a 4xx but for those that middleboxes and handlers
-/// send in the middle of a request or after it: 408, 409 and 425.
+/// A refusal (RFC 9110, sections 15.4 and 15.5): a redirect that wants the same request elsewhere and was not followed, or a 4xx but for those
+/// that middleboxes and handlers send in the middle of a request or after it: 408, 409 and 425. Any other redirect may lead to the result of
+/// what was done: 303 does by its definition, 301 and 302 in practice.
 fn is_refusal(status: StatusCode) -> bool {
-    status.is_redirection() || (status.is_client_error() && !matches!(status.as_u16(), 408 | 409 | 425))
+    match status.as_u16() {
+        307 | 308 => true,
+        408 | 409 | 425 => false,
+        _ => status.is_client_error(),
+    }
+}
+
+/// May the stream under this status still bring an answer?
+fn is_still_open(status: StatusCode) -> bool {
+    !status.is_redirection() && !is_refusal(status)
 }
 
 /// Might a server say this of a session, in its own way? Not what speaks of the request, of its size and form, of a redirect, of a

@@ -129,6 +129,8 @@ fn assert_is_consistent(conclusion: Conclusion) {
             assert_eq!((says, kind), (Some(Proof::RateLimited), Some(Kind::RateLimited)), "{conclusion:?}");
         }
         Class::Rejected if basis == Some(ProofBasis::Protocol) => assert_eq!(says, Some(Proof::Unauthorized)),
+        // What a redirect to another method says can be the result.
+        Class::Rejected if kind == Some(Kind::Redirect) => assert!(matches!(says, None | Some(Proof::Rejected))),
         Class::Rejected => assert_eq!(says, Some(Proof::Rejected), "{conclusion:?}"),
         Class::Resumable | Class::Ambiguous => {
             assert_eq!((execution, says), (Execution::MayHaveExecuted, None), "{conclusion:?}");

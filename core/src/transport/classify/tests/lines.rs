@@ -201,14 +201,30 @@ fn line_4_any_other_whole_refusal_claims_what_status_and_words_say() {
         // The rest.
         ("403", Session, 403, text("Forbidden"), rejected(Auth, Auth)),
         ("403, error", Session, 403, foreign(-32000, "not you"), rejected(Auth, Rpc)),
-        ("302", Session, 302, EMPTY, rejected(Redirect, Redirect)),
+        ("307 elsewhere", Session, 307, EMPTY, rejected(Redirect, Redirect)),
+        ("308 elsewhere", Modern, 308, text("moved"), rejected(Redirect, Redirect)),
+        ("the words, with a redirect", Session, 303, text(GONE), lost(Redirect)),
         ("413", Session, 413, malformed("too large"), rejected(HttpStatus, HttpStatus)),
     ]);
 }
 
 /// Of a session nothing is known without an id, so that the status alone says which refusal it is.
+/// Whatever the server then says of everything: the target may be what came of the call (RFC 9110, section 15.4.4).
 #[test]
-fn line_4_holds_for_exactly_3xx_and_4xx_but_three() {
+fn a_redirect_to_another_method_claims_nothing() {
+    for code in [300, 301, 302, 303, 304, 305, 306] {
+        for sent in [Session, NoSession, Modern] {
+            for body in [EMPTY, text("see there"), malformed("no")] {
+                let conclusion = answer(sent, code, body);
+                let (class, kind) = (conclusion.class, conclusion.kind);
+                assert_eq!((class, kind, conclusion.claim), (Rejected, Some(Kind::Redirect), None), "{code} {body:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn line_4_holds_for_exactly_307_308_and_4xx_but_three() {
     for code in 200..600 {
         for sent in [NoSession, Modern] {
             for body in [EMPTY, text("<html>"), malformed("no")] {
@@ -216,11 +232,12 @@ fn line_4_holds_for_exactly_3xx_and_4xx_but_three() {
                     408 | 409 | 425 => None,
                     401 => Some(Unauthorized),
                     429 => Some(RateLimited),
-                    300..=499 => Some(Rejected),
+                    307 | 308 | 400..=499 => Some(Rejected),
                     _ => None,
                 };
                 let conclusion = answer(sent, code, body);
-                assert_eq!(conclusion.class, expected.unwrap_or(Ambiguous), "{code} {body:?}");
+                let otherwise = if (300..400).contains(&code) { Rejected } else { Ambiguous };
+                assert_eq!(conclusion.class, expected.unwrap_or(otherwise), "{code} {body:?}");
                 assert_eq!(conclusion.claim.is_some(), expected.is_some(), "{code} {body:?}");
             }
             let error = answer(sent, code, foreign(-32603, "boom"));

@@ -16,7 +16,7 @@ const GONE: &str = "Session not found";
 
 fn refused(code: u16, says: &str, millis: u64) -> Refused {
     let answer = Answer::Missing { excerpt: String::new(), digest: digest(says) };
-    Refused { words: Words::of(status(code), &answer).unwrap(), took: Duration::from_millis(millis) }
+    Refused { words: Words::of(status(code), &HeaderMap::new(), &answer).unwrap(), took: Duration::from_millis(millis) }
 }
 
 #[test]
