@@ -3,6 +3,7 @@
 //! A part whose toolchain is missing fails the whole command, since "all passed" must never mean "some were not run";
 //! whoever wants less says `--skip NAME`.
 
+mod names;
 pub(crate) mod node;
 pub(crate) mod python;
 pub(crate) mod rust;
@@ -18,7 +19,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, bail};
 use clap::ValueEnum;
 
-use self::step::Outcome;
+use self::step::Report;
 use self::tally::Tally;
 use crate::workspace;
 
@@ -79,7 +80,7 @@ pub(crate) struct Options {
 /// One line of the table at the end.
 struct Row {
     step: String,
-    outcome: Outcome,
+    report: Report,
     elapsed: Duration,
 }
 
@@ -102,10 +103,10 @@ pub(crate) fn run(options: &Options) -> Result<bool> {
             let name = format!("{target}: {}", step.title);
             println!("==> {name}");
             let started = Instant::now();
-            let outcome = step.run();
+            let report = step.run();
             let elapsed = started.elapsed();
-            println!("<== {name}: {outcome} ({})", seconds(elapsed));
-            rows.push(Row { step: name, outcome, elapsed });
+            println!("<== {name}: {} ({})", report.outcome, seconds(elapsed));
+            rows.push(Row { step: name, report, elapsed });
         }
     }
     Ok(print_summary(&rows, &options.skip))
@@ -171,12 +172,16 @@ fn print_summary(rows: &[Row], skipped: &[Target]) -> bool {
     println!();
     println!("Summary");
     for row in rows {
-        println!("  {:width$}  {:>7}  {}", row.step, seconds(row.elapsed), row.outcome);
+        println!("  {:width$}  {:>7}  {}", row.step, seconds(row.elapsed), row.report.outcome);
+        // A log may be cut, and its end is what remains: the names stand here too.
+        for name in &row.report.failed {
+            println!("    failed: {name}");
+        }
     }
     for target in skipped {
         println!("  {target:width$}  {:>7}  left out (--skip {target})", "-");
     }
-    let total = rows.iter().fold(Tally::default(), |sum, row| sum + row.outcome.tally());
+    let total = rows.iter().fold(Tally::default(), |sum, row| sum + row.report.outcome.tally());
     println!();
     println!("{total}");
     total.failed == 0 && total.passed > 0

@@ -10,6 +10,7 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
+use super::names;
 use super::tally::{Tally, read_summaries};
 use crate::workspace;
 
@@ -48,6 +49,20 @@ impl Outcome {
     }
 }
 
+/// What is told of a step in the end.
+#[derive(Debug)]
+pub(crate) struct Report {
+    pub(crate) outcome: Outcome,
+    /// The tests that failed, as far as the runner names them.
+    pub(crate) failed: Vec<String>,
+}
+
+impl From<Outcome> for Report {
+    fn from(outcome: Outcome) -> Self {
+        Self { outcome, failed: Vec::new() }
+    }
+}
+
 impl fmt::Display for Outcome {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -59,20 +74,23 @@ impl fmt::Display for Outcome {
 
 impl Step {
     /// Runs it to its end.
-    pub(crate) fn run(self) -> Outcome {
+    pub(crate) fn run(self) -> Report {
         for preparation in self.preparations {
             let words = in_words(&preparation);
             println!("--> {words}");
             match pass_through(preparation) {
                 Ok((_, status)) if status.success() => {}
-                Ok((_, status)) => return broken(Tally::default(), format!("{words}: {status}")),
-                Err(problem) => return broken(Tally::default(), problem),
+                Ok((_, status)) => return broken(Tally::default(), format!("{words}: {status}")).into(),
+                Err(problem) => return broken(Tally::default(), problem).into(),
             }
         }
         println!("--> {}", in_words(&self.command));
         match pass_through(self.command) {
-            Ok((lines, status)) => judge(&lines, status.success(), &status.to_string(), self.must_find_tests),
-            Err(problem) => broken(Tally::default(), problem),
+            Ok((lines, status)) => Report {
+                outcome: judge(&lines, status.success(), &status.to_string(), self.must_find_tests),
+                failed: names::failed(&lines),
+            },
+            Err(problem) => broken(Tally::default(), problem).into(),
         }
     }
 }
@@ -175,7 +193,7 @@ mod tests {
         let mut command = Command::new("sh");
         command.arg("-c").arg("echo 'test result: ok. 2 passed; 0 failed;'");
         let step = Step { title: "sh", preparations: vec![Command::new("false")], command, must_find_tests: true };
-        let outcome = step.run();
+        let outcome = step.run().outcome;
         assert_eq!(outcome.tally(), Tally { passed: 0, failed: 1, skipped: 0 });
         assert!(outcome.to_string().contains("false"), "{outcome}");
     }
@@ -184,7 +202,16 @@ mod tests {
     fn output_is_read_from_both_pipes() {
         let mut command = Command::new("sh");
         command.arg("-c").arg("echo 'test result: ok. 2 passed; 0 failed; 1 ignored;' >&2; echo 'test result: ok. 3 passed; 0 failed; 0 ignored;'");
-        let outcome = Step { title: "sh", preparations: Vec::new(), command, must_find_tests: true }.run();
+        let outcome = Step { title: "sh", preparations: Vec::new(), command, must_find_tests: true }.run().outcome;
         assert_eq!(outcome, Outcome::Ran(Tally { passed: 5, failed: 0, skipped: 1 }));
+    }
+
+    #[test]
+    fn the_tests_that_failed_are_named() {
+        let mut command = Command::new("sh");
+        command.arg("-c").arg("echo 'test one ... FAILED'; echo 'test result: FAILED. 0 passed; 1 failed;'; exit 1");
+        let report = Step { title: "sh", preparations: Vec::new(), command, must_find_tests: true }.run();
+        assert_eq!(report.outcome, Outcome::Ran(Tally { passed: 0, failed: 1, skipped: 0 }));
+        assert_eq!(report.failed, ["one"]);
     }
 }

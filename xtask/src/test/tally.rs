@@ -45,11 +45,18 @@ impl fmt::Display for Tally {
 /// The sum of all closing lines; `None` if there is none.
 pub(crate) fn read_summaries(lines: &[String]) -> Option<Tally> {
     let lines: Vec<String> = lines.iter().map(|line| without_colours(line)).collect();
-    let once = lines.iter().filter_map(|line| read_summary(line)).reduce(Add::add);
+    // nextest shows what a failed test printed, and the harness in each test binary closes with a line of its own: counted once already.
+    let nextest = lines.iter().any(|line| is_nextest(line));
+    let counts = |line: &&String| !nextest || is_nextest(line);
+    let once = lines.iter().filter(counts).filter_map(|line| read_summary(line)).reduce(Add::add);
     // XCTest counts each suite, and then all of them once more.
     let xctest = lines.iter().filter_map(|line| read_xctest(line)).next_back();
     let swift_testing = lines.iter().filter_map(|line| read_swift_testing(line)).next_back();
     [once, xctest, swift_testing].into_iter().flatten().reduce(Add::add)
+}
+
+fn is_nextest(line: &str) -> bool {
+    line.trim().starts_with("Summary [")
 }
 
 fn read_summary(line: &str) -> Option<Tally> {
@@ -135,7 +142,7 @@ fn read_counts(counts: &str, separator: char) -> Tally {
 }
 
 /// Removes the colour codes (`ESC [ .. m`) that a runner may write.
-fn without_colours(line: &str) -> String {
+pub(crate) fn without_colours(line: &str) -> String {
     let mut parts = line.split('\u{1b}');
     let mut plain = parts.next().unwrap_or_default().to_owned();
     for part in parts {
@@ -161,6 +168,16 @@ mod tests {
             ),
             tally(5, 4, 0)
         );
+    }
+
+    #[test]
+    fn a_failure_that_nextest_shows_is_counted_once() {
+        let lines = [
+            "test result: FAILED. 0 passed; 1 failed; 0 ignored; 0 measured; 7 filtered out; finished in 0.30s",
+            "     Summary [   1.2s] 9 tests run: 8 passed, 1 failed, 0 skipped",
+            "test result: FAILED. 0 passed; 1 failed; 0 ignored; 0 measured; 7 filtered out; finished in 0.30s",
+        ];
+        assert_eq!(read_summaries(&lines.map(str::to_owned)), tally(8, 1, 0));
     }
 
     #[test]
