@@ -1,5 +1,7 @@
 //! What a store fails with.
 
+use std::io;
+
 /// What went wrong in a store. Each is a reason to keep the login and to tell; none says that the login is bad.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -39,5 +41,23 @@ impl StoreError {
     /// What went wrong.
     pub fn kind(&self) -> StoreErrorKind {
         self.kind
+    }
+
+    /// What the operating system said about `doing`, in the kind that fits.
+    pub(super) fn of_io(doing: &str, error: &io::Error) -> Self {
+        Self::new(kind_of(error), format!("{doing}: {error}"))
+    }
+}
+
+fn kind_of(error: &io::Error) -> StoreErrorKind {
+    match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => StoreErrorKind::Full,
+        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => StoreErrorKind::Permission,
+        io::ErrorKind::FileTooLarge => StoreErrorKind::TooLarge,
+        // A file system that cannot lock; a folder that cannot be.
+        io::ErrorKind::Unsupported | io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {
+            StoreErrorKind::Unavailable
+        }
+        _ => StoreErrorKind::Other,
     }
 }

@@ -1,11 +1,13 @@
 //! Where logins are kept: four methods, behind which a file, a keychain or a host's own database may stand.
 
 mod error;
+mod file;
 mod memory;
 
 use async_trait::async_trait;
 
 pub use self::error::{StoreError, StoreErrorKind};
+pub use self::file::FileStore;
 pub use self::memory::MemoryStore;
 
 /// Where logins are kept. Keys and values are texts; a value is one JSON document that only oncewire reads, and secret as a whole.
