@@ -28,12 +28,12 @@ pub use call::CallOptions;
 pub use client::Client;
 pub use client::builder::ClientBuilder;
 pub use client::request::{Call, ListCall};
+pub use protocol::annotations::ToolAnnotations;
 pub use protocol::era::Lifecycle;
 pub use protocol::results::{
     CallToolResult, CompleteResult, GetPromptResult, InitializeResult, ListResult, Prompt, PromptArgument,
     ReadResourceResult, Resource, ResourceTemplate, Tool,
 };
-pub use session::tools::ToolAnnotations;
 pub use vocabulary::config::{Era, OptionError, Recovery, Resend, TrustAnnotations};
 pub use vocabulary::error::{Error, Failure, RpcFailure};
 pub use vocabulary::event::{EVENT_QUEUE, Event, EventName, EventStream};

@@ -12,7 +12,6 @@ use crate::session::Session;
 use crate::session::twin::Refusal;
 use crate::transport::classify::{Class, Conclusion, Refused};
 use crate::transport::headers;
-use crate::transport::words::Words;
 use crate::vocabulary::outcome::{Kind, Phase};
 
 /// How an attempt ended and what it proves.
@@ -83,7 +82,7 @@ impl Outcome {
                 if let Answer::Missing { excerpt, .. } = &answer {
                     circumstances.excerpt = Some(excerpt.clone()).filter(|excerpt| !excerpt.is_empty());
                 }
-                words = Words::of(status, &headers, &answer);
+                words = answer.words(status, &headers);
                 Some(answer)
             }
             Ended::NoHead(failure) => {

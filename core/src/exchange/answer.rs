@@ -9,6 +9,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_util::stream::BoxStream;
 use futures_util::{FutureExt, StreamExt};
+use http::{HeaderMap, StatusCode};
 use serde_json::value::RawValue;
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
@@ -20,7 +21,7 @@ use crate::transport::classify::{AnswerId, BodyEnd, is_success};
 use crate::transport::exchange::{WireFailure, WireResponse};
 use crate::transport::headers::{is_event_stream, unread_coding};
 use crate::transport::limits::{Uncollected, collect};
-use crate::transport::words;
+use crate::transport::words::{self, Words};
 use crate::vocabulary::background::Background;
 use crate::vocabulary::redact::Secrets;
 
@@ -126,6 +127,15 @@ impl Answer {
                 Some(Self::Error { error, id, shown })
             }
             Message::Request { .. } | Message::Notification { .. } => None,
+        }
+    }
+
+    /// The words of an answer that was read whole and is no result.
+    pub(crate) fn words(&self, status: StatusCode, headers: &HeaderMap) -> Option<Words> {
+        match self {
+            Self::Error { error, .. } => Some(Words::of_error(status, headers, error)),
+            Self::Missing { digest, .. } => Some(Words::of_body(status, headers, *digest)),
+            Self::Result(_) | Self::Stopped { .. } | Self::TooLarge | Self::Unread { .. } => None,
         }
     }
 
@@ -333,3 +343,46 @@ impl AnswerReader<'_> {
 }
 
 type Body = BoxStream<'static, Result<Bytes, WireFailure>>;
+
+#[cfg(test)]
+mod tests {
+    use http::header;
+
+    use super::*;
+
+    fn words(status: StatusCode, location: Option<&'static str>, answer: &Answer) -> Option<Words> {
+        let location = location.map(|location| (header::LOCATION, http::HeaderValue::from_static(location)));
+        answer.words(status, &location.into_iter().collect())
+    }
+
+    fn missing(digest: u64) -> Answer {
+        Answer::Missing { excerpt: String::new(), digest }
+    }
+
+    #[test]
+    fn only_what_was_read_whole_has_words() {
+        let not_found = |answer: &Answer| words(StatusCode::NOT_FOUND, None, answer);
+        assert_eq!(not_found(&missing(1)), not_found(&missing(1)));
+        assert_ne!(not_found(&missing(1)), not_found(&missing(2)));
+        assert_ne!(not_found(&missing(1)), words(StatusCode::GONE, None, &missing(1)));
+        assert_eq!(not_found(&Answer::TooLarge), None);
+        assert_eq!(not_found(&Answer::Unread { why: String::new() }), None);
+        assert_eq!(not_found(&Answer::Stopped { failure: None }), None);
+    }
+
+    #[test]
+    fn where_a_redirect_leads_is_one_of_its_words() {
+        let leads = |to| words(StatusCode::PERMANENT_REDIRECT, to, &missing(1));
+        assert_eq!(leads(Some("http://a.test/mcp")), leads(Some("http://a.test/mcp")));
+        assert_ne!(leads(Some("http://a.test/mcp")), leads(Some("http://a.test/login")));
+        assert_ne!(leads(Some("http://a.test/mcp")), leads(None));
+        assert_ne!(
+            leads(Some("http://node-1.test/mcp")),
+            leads(Some("http://node-2.test/mcp")),
+            "another number is another place"
+        );
+        // Where nothing is redirected it means nothing.
+        let refused = |at| words(StatusCode::FORBIDDEN, at, &missing(1));
+        assert_eq!(refused(Some("http://a.test/1")), refused(None));
+    }
+}

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize, Serializer};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
+use crate::protocol::annotations::ToolAnnotations;
 use crate::rpc::params::Params;
-use crate::session::tools::ToolAnnotations;
 
 /// The result of a method, from the raw JSON.
 pub(crate) trait FromRaw: Sized + Send + 'static {

@@ -8,22 +8,21 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::exchange::answer::Answer;
+use crate::rpc::message::ErrorObject;
 
 /// The versions of the handshake era that this client speaks, newest first. The last is of the time before this transport: a server that
 /// answers with it over this one means the messages, which are the same, and official clients take it so.
 pub(crate) const VERSIONS: [&str; 4] = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
 
-/// Ours among those that a refusal lists, newest first. Empty if it lists none.
-pub(crate) fn listed_in(answer: &Answer) -> Vec<&'static str> {
-    match answer {
-        Answer::Error { error, .. } => {
-            let listed = supported(error.data.as_deref());
-            if listed.is_empty() { ours(&named_in(&error.message)) } else { ours(&listed) }
-        }
-        Answer::Missing { excerpt, .. } => ours(&named_in(excerpt)),
-        _ => Vec::new(),
-    }
+/// Ours among those that an error lists, newest first. Empty if it lists none.
+pub(crate) fn listed_in_error(error: &ErrorObject) -> Vec<&'static str> {
+    let listed = supported(error.data.as_deref());
+    if listed.is_empty() { listed_in_text(&error.message) } else { ours(&listed) }
+}
+
+/// Ours among those that a text lists, newest first. Empty if it lists none.
+pub(crate) fn listed_in_text(text: &str) -> Vec<&'static str> {
+    ours(&named_in(text))
 }
 
 /// Ours that are older than this one, newest first: a server that speaks it may speak one of them. Empty if it is no version.
@@ -72,13 +71,10 @@ mod tests {
     use test_case::test_case;
 
     use super::*;
-    use crate::rpc::message::ErrorObject;
-    use crate::transport::classify::AnswerId;
 
-    fn refused(message: &str, data: Option<&str>) -> Answer {
+    fn refused(message: &str, data: Option<&str>) -> ErrorObject {
         let data = data.map(|data| RawValue::from_string(data.to_owned()).unwrap());
-        let error = ErrorObject { code: -32_000, message: message.to_owned(), data, well_formed: true };
-        Answer::Error { shown: error.message.clone(), error, id: AnswerId::Foreign }
+        ErrorObject { code: -32_000, message: message.to_owned(), data, well_formed: true }
     }
 
     // The words of servers in the field.
@@ -88,16 +84,15 @@ mod tests {
     #[test_case("no such file 2025-03-26", &[]; "a date, and no word of versions")]
     #[test_case("version 2025-03-2é, 12025-03-26", &["2025-03-26"]; "letters")]
     fn a_refusal_that_lists_versions_is_read(text: &str, listed: &[&str]) {
-        assert_eq!(listed_in(&refused(text, None)), listed);
-        assert_eq!(listed_in(&Answer::missing(text.to_owned(), text.as_bytes())), listed);
+        assert_eq!(listed_in_error(&refused(text, None)), listed);
+        assert_eq!(listed_in_text(text), listed);
     }
 
     #[test]
     fn what_the_data_lists_goes_before_the_words() {
         let data = r#"{"supported":["2025-03-26","2031-01-01"],"requested":"2025-11-25"}"#;
-        assert_eq!(listed_in(&refused("version 2025-11-25", Some(data))), ["2025-03-26"]);
-        assert_eq!(listed_in(&refused("version 2025-06-18", Some("7"))), ["2025-06-18"]);
-        assert!(listed_in(&Answer::TooLarge).is_empty());
+        assert_eq!(listed_in_error(&refused("version 2025-11-25", Some(data))), ["2025-03-26"]);
+        assert_eq!(listed_in_error(&refused("version 2025-06-18", Some("7"))), ["2025-06-18"]);
     }
 
     #[test_case("2025-09-01", &["2025-06-18", "2025-03-26", "2024-11-05"])]

@@ -104,7 +104,7 @@ impl Hash for Id {
 
 impl fmt::Debug for Id {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&crate::transport::limits::excerpt(self.to_json().as_bytes()))
+        formatter.write_str(&crate::vocabulary::excerpt::excerpt(self.to_json().as_bytes()))
     }
 }
 

@@ -34,9 +34,10 @@ use crate::session::router::Router;
 use crate::session::terms::{Introduction, Terms};
 use crate::transport::classify::{self, BodyEnd, End, HandshakeConclusion, HandshakeNext, HandshakeStep};
 use crate::transport::headers;
-use crate::transport::limits::{EXCERPT, collect};
+use crate::transport::limits::collect;
 use crate::transport::probe::Probe;
 use crate::vocabulary::config::Era;
+use crate::vocabulary::excerpt::EXCERPT;
 use crate::vocabulary::outcome::Kind;
 
 /// Tries of one flight. Those that found no server, or one that is not up yet, do not count: they have `connect_patience`.

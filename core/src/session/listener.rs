@@ -29,8 +29,9 @@ use crate::session::router::{Origin, Router};
 use crate::transport::classify::{self, ListenerConclusion};
 use crate::transport::exchange::{WireFailure, WireResponse};
 use crate::transport::headers;
-use crate::transport::limits::{EXCERPT, collect, excerpt};
+use crate::transport::limits::collect;
 use crate::vocabulary::event::{Event, EventName};
+use crate::vocabulary::excerpt::{EXCERPT, excerpt};
 
 /// Opens the stream again and again, within bounds.
 #[derive(Clone, Debug)]

@@ -21,7 +21,6 @@ use crate::session::discover::DISCOVER;
 use crate::session::router::Router;
 use crate::transport::classify::{self, Refused};
 use crate::transport::probe::Probe;
-use crate::transport::words::Words;
 
 /// How long a call waits for its twin.
 const TWIN_PATIENCE: Duration = Duration::from_secs(2);
@@ -211,7 +210,7 @@ impl Sender {
                 continue;
             }
             // One that has a page for what is not found may show it for a method as for a tool's record: both have to be refused.
-            let words = Words::of(status, &headers, &answer)?;
+            let words = answer.words(status, &headers)?;
             if refused.is_some_and(|refused| refused.words != words) {
                 return None;
             }

@@ -13,8 +13,9 @@ use http::header::{
 };
 use http::{HeaderMap, HeaderName, HeaderValue};
 
-use super::classify::Login;
+use super::classify::facts::Login;
 use crate::vocabulary::config::OptionError;
+use crate::vocabulary::tracing_headers::TRACING;
 
 /// The id of a session, given by the server with the answer to `initialize`.
 pub(crate) const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
@@ -30,14 +31,6 @@ const JSON_OR_EVENT_STREAM: HeaderValue = HeaderValue::from_static("application/
 /// Headers that belong to one connection or to the session: a caller's value would break the framing or the recovery.
 const NOT_THE_CALLERS: [HeaderName; 9] =
     [CONNECTION, CONTENT_LENGTH, EXPECT, TE, TRAILER, TRANSFER_ENCODING, UPGRADE, SESSION_ID, LAST_EVENT_ID];
-
-/// Headers that follow one request through the systems and say nothing of whose it is (W3C Trace Context, and its forerunners).
-pub(crate) const TRACING: [HeaderName; 4] = [
-    HeaderName::from_static("traceparent"),
-    HeaderName::from_static("tracestate"),
-    HeaderName::from_static("x-request-id"),
-    HeaderName::from_static("x-correlation-id"),
-];
 
 /// The id of a session. It works like a credential, so it is not shown.
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -106,7 +99,7 @@ pub(crate) fn codings(headers: &HeaderMap) -> impl Iterator<Item = String> {
         .get_all(CONTENT_ENCODING)
         .into_iter()
         .flat_map(|value| value.as_bytes().split(|byte| *byte == b','))
-        .map(|name| super::limits::excerpt(name.trim_ascii()).to_ascii_lowercase())
+        .map(|name| crate::vocabulary::excerpt::excerpt(name.trim_ascii()).to_ascii_lowercase())
         .filter(|name| !name.is_empty() && name != "identity")
 }
 
@@ -232,7 +225,10 @@ pub(crate) fn from_caller<'a>(pairs: impl IntoIterator<Item = (&'a str, &'a str)
     let mut headers = HeaderMap::new();
     for (name, value) in pairs {
         let name = HeaderName::try_from(name).map_err(|_| {
-            OptionError::new("headers", format!("{:?} is not a header name", super::limits::excerpt(name.as_bytes())))
+            OptionError::new(
+                "headers",
+                format!("{:?} is not a header name", crate::vocabulary::excerpt::excerpt(name.as_bytes())),
+            )
         })?;
         if NOT_THE_CALLERS.contains(&name) {
             return Err(OptionError::new("headers", format!("{name} is set by the client itself")));

@@ -17,7 +17,7 @@ use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls_platform_verifier::Verifier;
 
-use super::http::{ClientIdentity, HttpVersion};
+use super::http::settings::{ClientIdentity, HttpVersion};
 use crate::vocabulary::config::OptionError;
 
 /// The options that TLS has.

@@ -8,7 +8,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use http::{HeaderMap, StatusCode, header};
 
-use crate::exchange::answer::Answer;
+use crate::rpc::message::ErrorObject;
 
 /// What a refusal says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,29 +23,30 @@ pub(crate) struct Words {
 }
 
 impl Words {
-    /// The words of an answer that was read whole and is no result.
-    pub(crate) fn of(status: StatusCode, headers: &HeaderMap, answer: &Answer) -> Option<Self> {
-        let location = headers.get(header::LOCATION).filter(|_| status.is_redirection());
-        let target = location.map(|location| {
-            let mut hasher = DefaultHasher::new();
-            location.hash(&mut hasher);
-            hasher.finish()
-        });
-        match answer {
-            Answer::Error { error, .. } => {
-                let data = error.data.as_ref().map_or("", |data| data.get());
-                let digest = digest(&format!("{}\n{data}", error.message));
-                Some(Self { status, code: Some(error.code), digest, target })
-            }
-            Answer::Missing { digest, .. } => Some(Self { status, code: None, digest: *digest, target }),
-            Answer::Result(_) | Answer::Stopped { .. } | Answer::TooLarge | Answer::Unread { .. } => None,
-        }
+    /// Of a JSON-RPC error.
+    pub(crate) fn of_error(status: StatusCode, headers: &HeaderMap, error: &ErrorObject) -> Self {
+        let data = error.data.as_ref().map_or("", |data| data.get());
+        let digest = digest(&format!("{}\n{data}", error.message));
+        Self { status, code: Some(error.code), digest, target: target(status, headers) }
+    }
+
+    /// Of a body that is no answer, by its [`digest`].
+    pub(crate) fn of_body(status: StatusCode, headers: &HeaderMap, digest: u64) -> Self {
+        Self { status, code: None, digest, target: target(status, headers) }
     }
 
     /// The status, for `classify` to judge.
     pub(crate) fn status(&self) -> StatusCode {
         self.status
     }
+}
+
+/// A digest of where a redirect leads.
+fn target(status: StatusCode, headers: &HeaderMap) -> Option<u64> {
+    let location = headers.get(header::LOCATION).filter(|_| status.is_redirection())?;
+    let mut hasher = DefaultHasher::new();
+    location.hash(&mut hasher);
+    Some(hasher.finish())
 }
 
 /// A digest of a text without its ids, numbers, dates and hex.
@@ -104,41 +105,5 @@ mod tests {
     #[test_case("<h1>404</h1>", "<h2>404</h2> "; "a longer page")]
     fn not_alike(left: &str, right: &str) {
         assert_ne!(digest(left), digest(right));
-    }
-
-    fn words(status: StatusCode, location: Option<&'static str>, answer: &Answer) -> Option<Words> {
-        let location = location.map(|location| (header::LOCATION, http::HeaderValue::from_static(location)));
-        Words::of(status, &location.into_iter().collect(), answer)
-    }
-
-    fn missing(digest: u64) -> Answer {
-        Answer::Missing { excerpt: String::new(), digest }
-    }
-
-    #[test]
-    fn only_what_was_read_whole_has_words() {
-        let not_found = |answer: &Answer| words(StatusCode::NOT_FOUND, None, answer);
-        assert_eq!(not_found(&missing(1)), not_found(&missing(1)));
-        assert_ne!(not_found(&missing(1)), not_found(&missing(2)));
-        assert_ne!(not_found(&missing(1)), words(StatusCode::GONE, None, &missing(1)));
-        assert_eq!(not_found(&Answer::TooLarge), None);
-        assert_eq!(not_found(&Answer::Unread { why: String::new() }), None);
-        assert_eq!(not_found(&Answer::Stopped { failure: None }), None);
-    }
-
-    #[test]
-    fn where_a_redirect_leads_is_one_of_its_words() {
-        let leads = |to| words(StatusCode::PERMANENT_REDIRECT, to, &missing(1));
-        assert_eq!(leads(Some("http://a.test/mcp")), leads(Some("http://a.test/mcp")));
-        assert_ne!(leads(Some("http://a.test/mcp")), leads(Some("http://a.test/login")));
-        assert_ne!(leads(Some("http://a.test/mcp")), leads(None));
-        assert_ne!(
-            leads(Some("http://node-1.test/mcp")),
-            leads(Some("http://node-2.test/mcp")),
-            "another number is another place"
-        );
-        // Where nothing is redirected it means nothing.
-        let refused = |at| words(StatusCode::FORBIDDEN, at, &missing(1));
-        assert_eq!(refused(Some("http://a.test/1")), refused(None));
     }
 }

@@ -8,7 +8,7 @@
 //! not found.
 //!
 //! Bounds: of each kind of what changes (tokens, headers of a function, cookies, session ids) the latest [`RECENT`] are known. A secret of fewer than
-//! [`SHORTEST`] bytes is not looked for, and one of fewer than [`ANYWHERE`] only where it stands alone: texts are full of such.
+//! [`SHORTEST`] bytes is not looked for, and one of fewer than [`ANYWHERE`](finder::ANYWHERE) only where it stands alone: texts are full of such.
 //!
 //! Results, notifications and requests of the server are data, not texts of ours: they are handed on as they are.
 
@@ -27,20 +27,16 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::value::RawValue;
 use url::Url;
 
-use self::finder::Finder;
-use crate::transport::headers::{PROTOCOL_VERSION, TRACING};
-use crate::transport::limits::{EXCERPT, printable};
+use self::escapes::ESCAPE;
+use self::finder::{Finder, MARK};
+use super::excerpt::{EXCERPT, printable};
+use super::tracing_headers::TRACING;
 
 mod escapes;
 mod finder;
 
-/// What stands in the place of a secret.
-const MARK: &str = "[redacted]";
-
 /// The shortest secret that is looked for, in bytes.
 const SHORTEST: usize = 4;
-/// The shortest secret that is cut out also from within a word.
-const ANYWHERE: usize = 8;
 /// The shortest value of the URL's query that is taken for a secret.
 const IN_QUERY: usize = 8;
 /// The shortest part of the URL's path that is taken for a secret, if it has letters and digits.
@@ -50,8 +46,6 @@ const IN_PATH: usize = 20;
 const RECENT: usize = 128;
 /// The longest secret that is looked for; nothing has room for a longer one in a header.
 const LONGEST: usize = 16 * 1024;
-/// The longest way to write one byte: `&#x0000002f;`, say.
-const ESCAPE: usize = 12;
 
 /// Headers of the caller's that say nothing of anybody.
 const HARMLESS: [HeaderName; 10] = [
@@ -63,7 +57,7 @@ const HARMLESS: [HeaderName; 10] = [
     HOST,
     ORIGIN,
     PRAGMA,
-    PROTOCOL_VERSION,
+    HeaderName::from_static("mcp-protocol-version"),
     USER_AGENT,
 ];
 

@@ -8,7 +8,7 @@ use http::{HeaderValue, Response, StatusCode};
 use http_body_util::Full;
 use url::Url;
 
-use crate::transport::limits::printable;
+use crate::vocabulary::excerpt::printable;
 
 /// How much of what the authorization server tells is shown, in bytes of each parameter.
 const SHOWN: usize = 500;

@@ -2,7 +2,7 @@
 //!
 //! This question stands before every resend, also where the latest attempt is proven not to have run: an attempt before it may have.
 
-use super::{Ambiguity, Hints, ProofStanding, SessionStanding, Situation};
+use super::situation::{Ambiguity, Hints, ProofStanding, SessionStanding, Situation};
 use crate::transport::classify::Class;
 use crate::vocabulary::config::{Resend, TrustAnnotations};
 use crate::vocabulary::method::Repeatability;

@@ -2,11 +2,13 @@
 
 use std::time::Duration;
 
-use super::leave::{Leave, leave};
-use super::{
-    AMBIGUOUS_RESENDS, Charge, Decision, EMPTY_RESUMES, ProofStanding, RATE_LIMIT_WAITS, RECOVERIES, REFRESHES,
-    REFUSED_STREAMS, RESUME_WAIT_MAX, SESSION_LOSSES, SessionStanding, Situation, TERMS_REFUSALS, TokenStanding, Wait,
+use super::bounds::{
+    AMBIGUOUS_RESENDS, EMPTY_RESUMES, RATE_LIMIT_WAITS, RECOVERIES, REFRESHES, REFUSED_STREAMS, RESUME_WAIT_MAX,
+    SESSION_LOSSES, TERMS_REFUSALS,
 };
+use super::decision::{Charge, Decision, Wait};
+use super::leave::{Leave, leave};
+use super::situation::{ProofStanding, SessionStanding, Situation, TokenStanding};
 use crate::transport::classify::Class;
 use crate::vocabulary::config::{Recovery, Resend};
 use crate::vocabulary::method::Repeatability;

@@ -100,9 +100,13 @@ impl Failed {
 
     /// This is what the body of that answer said.
     pub(super) fn read(&mut self, answer: &Answer) {
-        self.versions = versions::listed_in(answer);
-        if let Answer::Missing { excerpt, .. } = answer {
-            self.failure.excerpt = Some(excerpt.clone()).filter(|excerpt| !excerpt.is_empty());
+        match answer {
+            Answer::Error { error, .. } => self.versions = versions::listed_in_error(error),
+            Answer::Missing { excerpt, .. } => {
+                self.versions = versions::listed_in_text(excerpt);
+                self.failure.excerpt = Some(excerpt.clone()).filter(|excerpt| !excerpt.is_empty());
+            }
+            _ => self.versions = Vec::new(),
         }
     }
 

@@ -6,16 +6,15 @@
 
 use http::{HeaderMap, StatusCode};
 
-use super::probe::{HEADER_MISMATCH, UNSUPPORTED_VERSION};
-use super::{AnswerId, BodyEnd, Class, Conclusion, Doubt, End, Evidence, Login, Repair, wording};
+use super::codes::{HEADER_MISMATCH, METHOD_NOT_FOUND, UNSUPPORTED_VERSION};
+use super::conclusions::{Class, Conclusion, Doubt, Repair};
+use super::facts::{AnswerId, BodyEnd, End, Evidence, Login};
+use super::wording;
 use crate::protocol::era::Lifecycle;
 use crate::transport::challenge::{Challenge, own_challenge};
 use crate::transport::exchange::Cause;
 use crate::transport::headers;
 use crate::vocabulary::outcome::{Execution, Kind, Proof, ProofBasis};
-
-/// The code for a method that the server does not know (JSON-RPC 2.0, section 5.1). MCP 2026-07-28 sends it with status 404.
-pub(super) const METHOD_NOT_FOUND: i64 = -32601;
 
 /// The conclusion from the evidence of one attempt.
 #[must_use]

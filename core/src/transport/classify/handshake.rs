@@ -3,8 +3,11 @@
 //! Nothing here is terminal that may pass: while a server is being replaced, a proxy answers 404 or 502 to everything for a moment,
 //! `initialize` included. Repeating `initialize` executes nothing.
 
-use super::probe::UNSUPPORTED_VERSION;
-use super::{AnswerId, BodyEnd, End, HandshakeConclusion, HandshakeNext, HandshakeStep, call, is_success};
+use super::call;
+use super::codes::UNSUPPORTED_VERSION;
+use super::conclusions::{HandshakeConclusion, HandshakeNext, HandshakeStep};
+use super::facts::{AnswerId, BodyEnd, End};
+use super::streams::is_success;
 use crate::transport::exchange::Cause;
 use crate::vocabulary::outcome::Kind;
 use http::StatusCode;

@@ -6,15 +6,12 @@
 
 use http::StatusCode;
 
-use super::{BodyEnd, End, EraVerdict, HandshakeConclusion, HandshakeNext, call, handshake, is_success};
+use super::codes::{HEADER_MISMATCH, MISSING_CAPABILITY, UNSUPPORTED_VERSION};
+use super::conclusions::{EraVerdict, HandshakeConclusion, HandshakeNext};
+use super::facts::{BodyEnd, End};
+use super::streams::is_success;
+use super::{call, handshake};
 use crate::vocabulary::outcome::Kind;
-
-/// The version of the request is not spoken (MCP 2026-07-28, schema, UnsupportedProtocolVersionError).
-pub(super) const UNSUPPORTED_VERSION: i64 = -32022;
-/// Headers and body of the request differ (MCP 2026-07-28, schema, HeaderMismatchError).
-pub(super) const HEADER_MISMATCH: i64 = -32020;
-/// The request lacks a capability of the client (MCP 2026-07-28, schema, MissingRequiredClientCapabilityError).
-const MISSING_CAPABILITY: i64 = -32021;
 
 /// What the answer to `server/discover` says. `body_taken` is the body probe of the request.
 #[must_use]

@@ -6,7 +6,7 @@
 use http::{HeaderMap, StatusCode};
 use url::Url;
 
-use super::Redirect;
+use super::conclusions::Redirect;
 use crate::transport::headers;
 
 /// Where the answer to a request for `url` redirects it.

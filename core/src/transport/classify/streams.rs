@@ -2,10 +2,16 @@
 
 use http::{HeaderMap, StatusCode};
 
+use super::conclusions::{ListenConclusion, ListenerConclusion, ResumeConclusion};
+use super::facts::{BodyEnd, End};
 use super::wording;
-use super::{BodyEnd, End, ListenConclusion, ListenerConclusion, ResumeConclusion};
 use crate::transport::exchange::Cause;
 use crate::transport::headers;
+
+/// Does this status say that there is nothing at the path of the request, or nothing that is spoken to like that?
+pub(crate) fn is_nothing_there(status: StatusCode) -> bool {
+    matches!(status, StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED)
+}
 
 /// What the optional GET stream's head, with the start of the body where it is a refusal, or the failure to get one, says. It proves next to
 /// nothing of the session: servers answer this GET with 400, 404, 405, 409 and never, while POST works. But a session that was ended while a

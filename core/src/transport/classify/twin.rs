@@ -7,8 +7,10 @@ use std::time::Duration;
 
 use http::StatusCode;
 
-use super::call::{METHOD_NOT_FOUND, call, says_lost};
-use super::{BodyEnd, Class, Doubt, End, Evidence};
+use super::call::{call, says_lost};
+use super::codes::METHOD_NOT_FOUND;
+use super::conclusions::{Class, Doubt};
+use super::facts::{BodyEnd, End, Evidence};
 use crate::protocol::era::Lifecycle;
 use crate::transport::words::Words;
 use crate::vocabulary::outcome::Kind;

@@ -2,6 +2,9 @@
 
 use std::ops::Range;
 
+/// The longest way to write one byte: `&#x0000002f;`, say.
+pub(super) const ESCAPE: usize = 12;
+
 /// Bytes without escapes, and where each of them was.
 pub(super) struct Unescaped {
     pub(super) bytes: Vec<u8>,
@@ -96,7 +99,7 @@ fn of_json(text: &[u8]) -> Option<Escape> {
 
 /// The characters that are escaped in HTML everywhere, by name or by number.
 fn of_html(text: &[u8]) -> Option<Escape> {
-    let end = text.iter().take(super::ESCAPE).position(|byte| *byte == b';')?;
+    let end = text.iter().take(ESCAPE).position(|byte| *byte == b';')?;
     let character = match text.get(1..end)? {
         b"amp" => '&',
         b"lt" => '<',

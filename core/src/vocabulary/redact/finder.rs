@@ -8,7 +8,12 @@ use aho_corasick::{AhoCorasick, AhoCorasickKind};
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 
-use super::{ANYWHERE, MARK, escapes};
+use super::escapes;
+
+/// What stands in the place of a secret.
+pub(super) const MARK: &str = "[redacted]";
+/// The shortest secret that is cut out also from within a word.
+pub(super) const ANYWHERE: usize = 8;
 
 /// Finds secrets in texts.
 pub(super) struct Finder {

@@ -5,7 +5,6 @@ use std::time::Duration;
 use http::HeaderMap;
 
 use super::{EMPTY, Sent, evidence, foreign, malformed, ours, status, text};
-use crate::exchange::answer::Answer;
 use crate::transport::classify::{BodyEnd, End, Ping, Refused, ping, twin};
 use crate::transport::exchange::Cause;
 use crate::transport::words::{Words, digest};
@@ -15,8 +14,8 @@ use url::Url;
 const GONE: &str = "Session not found";
 
 fn refused(code: u16, says: &str, millis: u64) -> Refused {
-    let answer = Answer::Missing { excerpt: String::new(), digest: digest(says) };
-    Refused { words: Words::of(status(code), &HeaderMap::new(), &answer).unwrap(), took: Duration::from_millis(millis) }
+    let words = Words::of_body(status(code), &HeaderMap::new(), digest(says));
+    Refused { words, took: Duration::from_millis(millis) }
 }
 
 #[test]
