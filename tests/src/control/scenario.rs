@@ -7,6 +7,7 @@ use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::authorization::Authorities;
 use crate::server::{Cut, Era, FaultServer, Ledger, Push, Rule, Script, Urls};
 use crate::vector::{LedgerExpect, Report, Vector, judge};
 
@@ -53,6 +54,12 @@ pub enum Control {
     Push(Push),
     /// Ends the streams of `subscriptions/listen` properly; fails if there is none.
     EndSubscriptions,
+    /// No access token that the authorization server issued so far is good any more; the logins live on.
+    ExpireAccessTokens,
+    /// Ends every login that it gave.
+    RevokeLogins,
+    /// Its proofs of possession need another nonce from now on.
+    ChangeNonce,
     /// Lets time pass. Only for scenarios about time.
     PauseMs(u64),
 }
@@ -105,9 +112,11 @@ impl Scenario {
     /// If there is no free port.
     pub async fn start(scripts: BTreeMap<String, Script>) -> Result<Self> {
         let urls = Urls::default();
+        let authorities = Authorities::default();
         let mut servers = BTreeMap::new();
         for (name, script) in scripts {
-            let server = FaultServer::start_named(&name, script, Urls::clone(&urls)).await?;
+            let server =
+                FaultServer::start_named(&name, script, Urls::clone(&urls), Authorities::clone(&authorities)).await?;
             servers.insert(name, server);
         }
         Ok(Self { servers, vector: None })
@@ -188,6 +197,9 @@ impl Scenario {
                     bail!("there is no open stream of subscriptions/listen");
                 }
             }
+            Control::ExpireAccessTokens => server.expire_access_tokens(),
+            Control::RevokeLogins => server.revoke_logins(),
+            Control::ChangeNonce => server.change_nonce(),
             Control::PauseMs(ms) => tokio::time::sleep(Duration::from_millis(*ms)).await,
         }
         Ok(())

@@ -9,6 +9,7 @@ use super::modern;
 use super::request::{Request, Rpc};
 use super::script::{Facts, Options, Refusal};
 use super::state::State;
+use crate::authorization;
 
 /// The refusal of this request, if it is to be refused.
 pub(crate) fn refuse(
@@ -21,7 +22,13 @@ pub(crate) fn refuse(
     if !options.paths.contains(&request.path) {
         return Some(text(404, "Not Found"));
     }
-    if let Some(tokens) = &options.tokens
+    if let Some(protected) = &options.protected {
+        // A name that no server has protects from everybody.
+        let authority = state.authority_named(&protected.by).unwrap_or_default();
+        if let Some(refusal) = authorization::refuse(protected, &authority, request, rpc, &state.url) {
+            return Some(refusal);
+        }
+    } else if let Some(tokens) = &options.tokens
         && !facts.token.as_ref().is_some_and(|token| tokens.contains(token))
     {
         return Some(unauthorized(true));

@@ -1,6 +1,6 @@
 //! One request on its way to a response, or to something worse.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -16,6 +16,7 @@ use super::script::{Facts, GetStream, Options, Shape};
 use super::state::{State, Subject};
 use super::wire::{Cut, Framing, Head, Wire};
 use super::{admission, script};
+use crate::authorization::{self, Route};
 
 /// Why an exchange stops before its end.
 #[derive(Debug)]
@@ -54,6 +55,10 @@ pub(crate) struct Exchange<'a, W> {
     request: Request,
     pub(super) rpc: Option<Rpc>,
     facts: Facts,
+    /// There if it is no MCP, but for the authorization server.
+    route: Option<Route>,
+    /// The answer to that, once it was made.
+    routed: OnceLock<Respond>,
     pub(super) seq: u64,
     /// There until an `initialize` is answered.
     at_work: Option<InitializeGuard>,
@@ -103,8 +108,11 @@ pub(crate) async fn serve<W: Wire>(state: &Arc<State>, connection: u64, request:
     }
     let at_work = initializing.then(|| InitializeGuard(Arc::clone(state)));
     let close = request.close;
+    let options = state.options();
     let mut exchange = Exchange {
-        options: state.options(),
+        route: authorization::route(&options, &request),
+        routed: OnceLock::new(),
+        options,
         state,
         wire,
         request,
@@ -168,7 +176,7 @@ impl<W: Wire> Exchange<'_, W> {
             |this: &Self| admission::refuse(this.state, &this.options, &this.request, this.rpc.as_ref(), &this.facts);
         if let Some(hit) = self.state.pick(&self.facts, true) {
             self.follow(hit).await?;
-        } else if let Some(refusal) = refusal(self) {
+        } else if let Some(refusal) = self.route.is_none().then(|| refusal(self)).flatten() {
             self.respond(&refusal).await?;
         } else if let Some(hit) = self.state.pick(&self.facts, false) {
             self.follow(hit).await?;
@@ -202,9 +210,25 @@ impl<W: Wire> Exchange<'_, W> {
     // ---- what the server does ----
 
     pub(super) fn execute(&self) {
+        if self.route.is_some() {
+            self.routed();
+            return;
+        }
         if let Some(run) = self.begin_execution() {
             self.state.end_execution(run);
         }
+    }
+
+    /// What the authorization server answers, after doing what it was asked to, once.
+    fn routed(&self) -> Option<&Respond> {
+        let route = self.route?;
+        Some(self.routed.get_or_init(|| {
+            let by = self.options.protected.as_ref().and_then(|protected| self.state.authority_named(&protected.by));
+            let (authority, url) = (&self.state.authority, self.state.url.as_str());
+            let answer = authorization::answer(route, authority, by.as_deref(), &self.options, &self.request, url);
+            self.state.touch();
+            answer
+        }))
     }
 
     pub(super) fn begin_execution(&self) -> Option<usize> {
@@ -216,6 +240,9 @@ impl<W: Wire> Exchange<'_, W> {
 
     /// The healthy answer as a JSON-RPC message, after running the request.
     pub(super) fn message(&self) -> Value {
+        if let Some(answer) = self.routed() {
+            return answer.json.clone().unwrap_or_default();
+        }
         self.execute();
         let generation = self.facts.generation.unwrap_or_default();
         let Some(subject) = &self.subject else { return Value::Null };
@@ -234,6 +261,9 @@ impl<W: Wire> Exchange<'_, W> {
 
     /// The healthy answer.
     pub(super) async fn answer(&mut self, shape: Option<Shape>) -> Step {
+        if let Some(answer) = self.routed().cloned() {
+            return self.respond(&answer).await;
+        }
         match self.request.method.as_str() {
             "GET" => return self.listen().await,
             "DELETE" => {

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::era::Lifecycle;
 use super::gate::GateState;
+use crate::authorization::AuthorizationLedger;
 
 /// Everything that a server noted. All times are milliseconds since it was started.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -33,6 +34,8 @@ pub struct Ledger {
     pub too_early: u64,
     /// The gates of the script.
     pub gates: BTreeMap<String, GateNote>,
+    /// Of the authorization server that it is.
+    pub authorization: AuthorizationLedger,
 }
 
 /// See [`GateState`].

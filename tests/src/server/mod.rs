@@ -30,6 +30,9 @@ use std::sync::Arc;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
+use self::state::lock;
+use crate::authorization::{Authorities, Authority};
+
 pub use self::action::{
     Action, AnswerEvent, BodyFraming, CutBody, Event, ExecuteFor, GoAway, Half, HeadSpec, Notify, Progress, Push,
     Redirect, Repeat, Respond, ServerRequest,
@@ -57,7 +60,7 @@ impl FaultServer {
     /// # Errors
     /// If there is no free port.
     pub async fn start(script: Script) -> io::Result<Self> {
-        Self::start_named("main", script, Urls::default()).await
+        Self::start_named("main", script, Urls::default(), Authorities::default()).await
     }
 
     /// Starts a server with a correct behaviour.
@@ -68,12 +71,19 @@ impl FaultServer {
         Self::start(Script::default()).await
     }
 
-    pub(crate) async fn start_named(name: &str, script: Script, urls: Urls) -> io::Result<Self> {
+    pub(crate) async fn start_named(
+        name: &str,
+        script: Script,
+        urls: Urls,
+        authorities: Authorities,
+    ) -> io::Result<Self> {
         let reserved = listener::Reserved::bind(0)?;
         let port = reserved.port;
         let url = format!("http://127.0.0.1:{port}/mcp");
-        urls.lock().unwrap_or_else(std::sync::PoisonError::into_inner).insert(name.to_owned(), url.clone());
-        let state = Arc::new(state::State::new(script, url, urls));
+        lock(&urls).insert(name.to_owned(), url.clone());
+        let authority = Arc::new(Authority::of(script.options.authorization.as_ref(), &url));
+        lock(&authorities).insert(name.to_owned(), Arc::clone(&authority));
+        let state = Arc::new(state::State::new(script, url, urls, authority, authorities));
         let (listening, is_listening) = watch::channel(false);
         let task = tokio::spawn(listener::run(Arc::clone(&state), reserved, listening));
         let server = Self { state, port, listening: is_listening, task };
@@ -197,6 +207,22 @@ impl FaultServer {
     /// Ends the streams of `subscriptions/listen` properly; how many there were.
     pub fn end_subscriptions(&self) -> usize {
         self.state.listeners.end_subscriptions()
+    }
+
+    /// No access token that it issued so far is good any more; the logins live on.
+    pub fn expire_access_tokens(&self) {
+        self.state.authority.expire_access_tokens();
+    }
+
+    /// Ends every login that it gave.
+    pub fn revoke_logins(&self) {
+        self.state.authority.revoke_logins("revoked by the server");
+        self.state.touch();
+    }
+
+    /// Proofs of possession need another nonce from now on.
+    pub fn change_nonce(&self) {
+        self.state.authority.change_nonce();
     }
 
     async fn port_is(&self, open: bool) {

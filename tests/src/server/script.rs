@@ -8,6 +8,7 @@ use super::action::Action;
 use super::era::{Era, Lifecycle};
 use super::modern::{Asking, Keep, VERSION};
 use super::wire::Cut;
+use crate::authorization::{Authorization, Protected};
 
 /// The whole behaviour of one server.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -76,6 +77,10 @@ pub struct Options {
     pub keep: BTreeMap<String, Keep>,
     /// What is asked before there is an answer, by tool, prompt or URI. In the modern era alone.
     pub asks: BTreeMap<String, Asking>,
+    /// What it is as an authorization server, if it is one.
+    pub authorization: Option<Authorization>,
+    /// By whose tokens it is protected, if it is. `tokens` has no say then.
+    pub protected: Option<Protected>,
 }
 
 impl Default for Options {
@@ -107,6 +112,8 @@ impl Default for Options {
             listen: GetStream::Stream,
             keep: BTreeMap::new(),
             asks: BTreeMap::new(),
+            authorization: None,
+            protected: None,
         }
     }
 }
@@ -229,6 +236,8 @@ pub struct Matcher {
     pub leg: Option<bool>,
     /// Whether it carries a cookie.
     pub cookie: Option<bool>,
+    /// The `grant_type` of a request to the token endpoint.
+    pub grant: Option<String>,
 }
 
 /// A string or a list of strings.
@@ -271,6 +280,7 @@ pub(crate) struct Facts {
     pub(crate) lifecycle: Lifecycle,
     pub(crate) leg: bool,
     pub(crate) cookie: bool,
+    pub(crate) grant: Option<String>,
 }
 
 impl Matcher {
@@ -295,6 +305,7 @@ impl Matcher {
             && same(&self.era, Some(&facts.lifecycle))
             && same(&self.leg, Some(&facts.leg))
             && same(&self.cookie, Some(&facts.cookie))
+            && same(&self.grant, facts.grant.as_ref())
     }
 }
 

@@ -15,6 +15,7 @@ use super::modern;
 use super::request::{Request, Rpc};
 use super::script::{Facts, Hit, Options, Rule, Rules, Script};
 use super::wire::Cut;
+use crate::authorization::{self, Authorities, Authority};
 
 /// The `_meta` member that names a call over all its attempts.
 const KEY: &str = "dev.oncewire/idempotency-key";
@@ -56,14 +57,23 @@ pub(crate) struct State {
     pub(crate) up: watch::Sender<bool>,
     pub(crate) urls: Urls,
     pub(crate) url: String,
+    /// What it knows as an authorization server.
+    pub(crate) authority: Arc<Authority>,
+    pub(crate) authorities: Authorities,
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl State {
-    pub(crate) fn new(script: Script, url: String, urls: Urls) -> Self {
+    pub(crate) fn new(
+        script: Script,
+        url: String,
+        urls: Urls,
+        authority: Arc<Authority>,
+        authorities: Authorities,
+    ) -> Self {
         Self {
             started: Instant::now(),
             up: watch::channel(!script.options.start_down).0,
@@ -76,6 +86,8 @@ impl State {
             cut: watch::channel((0, Cut::Close)).0,
             urls,
             url,
+            authority,
+            authorities,
         }
     }
 
@@ -123,8 +135,19 @@ impl State {
         for session in &mut ledger.sessions {
             session.left = session.requests == 0 && session.deletes == 0 && !session.forgotten;
         }
+        ledger.authorization = self.authority.ledger();
         ledger.gates = self.gates.states().into_iter().map(|(name, state)| (name, state.into())).collect();
         ledger
+    }
+
+    /// The ledger has changed in a part of its own.
+    pub(crate) fn touch(&self) {
+        self.note(|_| ());
+    }
+
+    /// The authorization server with this name.
+    pub(crate) fn authority_named(&self, name: &str) -> Option<Arc<Authority>> {
+        lock(&self.authorities).get(name).cloned()
     }
 
     /// Resolves when the ledger is as wanted.
@@ -173,6 +196,7 @@ impl State {
                 lifecycle: Lifecycle::of(request, rpc),
                 leg: rpc.is_some_and(modern::is_leg),
                 cookie: request.header("cookie").is_some(),
+                grant: authorization::grant(request),
             };
             let seq = ledger.arrivals.len() as u64;
             *ledger.by_http.entry(request.method.clone()).or_default() += 1;

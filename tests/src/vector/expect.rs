@@ -154,6 +154,14 @@ pub enum Table {
     Cancelled,
     /// Answers to requests of the server.
     Responses,
+    /// Clients that registered at the authorization server.
+    Registrations,
+    /// Requests to `/authorize`.
+    Authorizations,
+    /// Requests to `/token`.
+    TokenRequests,
+    /// Logins that it gave.
+    Logins,
 }
 
 /// What the client's events must have been.

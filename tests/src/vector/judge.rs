@@ -211,7 +211,7 @@ fn said(expected: &LedgerExpect) -> String {
 fn number(expected: &LedgerExpect, ledger: &Value) -> Result<u64, String> {
     let wanted = Value::Object(expected.matching.clone());
     let entries = |table: &str| {
-        let entries = ledger[table].as_array().cloned().unwrap_or_default();
+        let entries = ledger.pointer(&format!("/{table}")).and_then(Value::as_array).cloned().unwrap_or_default();
         entries.into_iter().filter(|entry| mismatch(&wanted, entry).is_none()).collect::<Vec<_>>()
     };
     if let Some(order) = &expected.order {
@@ -239,6 +239,10 @@ fn number(expected: &LedgerExpect, ledger: &Value) -> Result<u64, String> {
         Some(Table::Sessions) => "sessions",
         Some(Table::Cancelled) => "cancelled",
         Some(Table::Responses) => "responses",
+        Some(Table::Registrations) => "authorization/registrations",
+        Some(Table::Authorizations) => "authorization/authorizations",
+        Some(Table::TokenRequests) => "authorization/token_requests",
+        Some(Table::Logins) => "authorization/logins",
         None => return Err(format!("nothing to count: {}", said(expected))),
     };
     let entries = entries(table);
