@@ -16,6 +16,7 @@ use super::{Answered, Spec, hints};
 use crate::client::Core;
 use crate::exchange::answer::Answer;
 use crate::exchange::attempt::Ended;
+use crate::exchange::caller::Caller;
 use crate::exchange::text;
 use crate::exchange::wire::Unready;
 use crate::policy::backoff::{Backoff, NEVER_SENT_MAX};

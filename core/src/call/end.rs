@@ -5,7 +5,8 @@ use std::time::{Duration, SystemTime};
 
 use super::verdict::Circumstances;
 use crate::exchange::answer::Answer;
-use crate::exchange::attempt::{Ended, Sent};
+use crate::exchange::attempt::Ended;
+use crate::exchange::sent::Sent;
 use crate::exchange::text;
 use crate::policy::decide::ProofStanding;
 use crate::session::Session;

@@ -10,7 +10,8 @@ use tokio::time::timeout;
 
 use crate::client::Core;
 use crate::exchange::answer::{Answer, Position};
-use crate::exchange::attempt::{Attempt, Ended, Request};
+use crate::exchange::attempt::{Attempt, Ended};
+use crate::exchange::request::Request;
 use crate::protocol::results::{Listed, Page, Tool};
 use crate::rpc::params::Params;
 use crate::session::Session;
@@ -63,14 +64,15 @@ async fn list(core: &Core, session: &Arc<Session>) -> Result<Vec<Box<RawValue>>,
     let mut tools = Vec::new();
     let mut params = Params::none();
     for _ in 0..core.settings.max_pages {
-        let attempt = Attempt::of_client(&core.wire, &core.router, core.settings.limits, Some(session));
+        let inbox = core.router.own(Some(session));
+        let attempt = Attempt::of_client(&core.wire, &inbox, core.settings.limits, Some(&**session));
         let request = Request::new(Method::LIST_TOOLS.as_str(), params);
         let probe = Probe::new();
         let mut position = Position::default();
         let (ended, sent) = attempt.run_as(request, None, probe.clone(), &mut position).await;
         let Ended::Head { answer: Answer::Result(raw), .. } = ended else {
             let (end, sent) = (ended.end(&position).ok_or(None)?, sent.ok_or(None)?);
-            let evidence = sent.evidence(&core.wire, session, probe.body_taken(), false, end);
+            let evidence = sent.evidence(&core.wire, &**session, probe.body_taken(), false, end);
             return Err(sent.token.filter(|_| classify::call(&evidence).class == Class::Unauthorized));
         };
         let page = Page::of(&raw, Tool::MEMBER);

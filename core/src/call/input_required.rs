@@ -13,6 +13,7 @@ use serde_json::value::RawValue;
 use super::Answered;
 use super::drive::Driver;
 use super::verdict::{self, Circumstances};
+use crate::exchange::caller::Caller;
 use crate::protocol::era::Lifecycle;
 use crate::rpc::params::Params;
 use crate::session::router::Unasked;

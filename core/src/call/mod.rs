@@ -23,6 +23,7 @@ use self::options::{CallExtras, IdempotencyKey};
 use self::record::{CallRecord, InFlightToCancel};
 use self::verdict::Connecting;
 use crate::client::Core;
+use crate::exchange::carrier::Carrier;
 use crate::policy::decide::Counts;
 use crate::protocol::era::Lifecycle;
 use crate::rpc::message::notification_bytes;

@@ -9,6 +9,7 @@ use http::StatusCode;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use crate::exchange::caller::Caller;
 use crate::exchange::wire::Identity;
 use crate::session::Session;
 use crate::transport::classify::{self, Conclusion};
@@ -121,6 +122,43 @@ impl InFlight {
     }
 }
 
+impl Caller for CallRecord {
+    fn clock(&self) -> &Arc<CallClock> {
+        &self.clock
+    }
+
+    fn goes_out_as(&self, identity: Identity) {
+        self.course().identity = Some(identity);
+    }
+
+    fn saw_head(&self, status: StatusCode) {
+        if let Some(in_flight) = &mut self.course().in_flight {
+            in_flight.head = Some(status);
+        }
+    }
+
+    fn over(&self) -> CancellationToken {
+        self.course().in_flight.as_ref().map_or_else(cancelled, |in_flight| in_flight.over.clone())
+    }
+
+    fn saw_execution(&self) {
+        if let Some(in_flight) = &mut self.course().in_flight {
+            in_flight.progress_seen = true;
+        }
+    }
+
+    fn progress(&self, progress: &Progress) {
+        self.saw_execution();
+        self.clock.progress();
+        if let Some(on_progress) = &self.on_progress {
+            let called = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| on_progress(progress)));
+            if called.is_err() {
+                tracing::error!(target: "oncewire", "the progress handler panicked");
+            }
+        }
+    }
+}
+
 impl CallRecord {
     pub(crate) fn new(
         method: Method,
@@ -135,10 +173,6 @@ impl CallRecord {
 
     fn course(&self) -> std::sync::MutexGuard<'_, Course> {
         self.course.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(crate) fn clock(&self) -> &Arc<CallClock> {
-        &self.clock
     }
 
     /// Does the server have to be asked for progress?
@@ -180,51 +214,15 @@ impl CallRecord {
         self.course().started
     }
 
-    /// The attempt in flight goes out under this identity.
-    pub(crate) fn goes_out_as(&self, identity: Identity) {
-        self.course().identity = Some(identity);
-    }
-
     /// Whose the latest attempt was, if there was one.
     pub(crate) fn identity(&self) -> Option<Identity> {
         self.course().identity
-    }
-
-    /// The head of the answer to the POST in flight arrived.
-    pub(crate) fn saw_head(&self, status: StatusCode) {
-        if let Some(in_flight) = &mut self.course().in_flight {
-            in_flight.head = Some(status);
-        }
     }
 
     /// The stream of the attempt in flight ended; it is read on with GET.
     pub(crate) fn resuming(&self) {
         if let Some(in_flight) = &mut self.course().in_flight {
             in_flight.resuming = true;
-        }
-    }
-
-    /// Cancelled when the attempt in flight is over; at once if there is none.
-    pub(crate) fn over(&self) -> CancellationToken {
-        self.course().in_flight.as_ref().map_or_else(cancelled, |in_flight| in_flight.over.clone())
-    }
-
-    /// Evidence that the attempt in flight is being carried out.
-    pub(crate) fn saw_execution(&self) {
-        if let Some(in_flight) = &mut self.course().in_flight {
-            in_flight.progress_seen = true;
-        }
-    }
-
-    /// A progress notification of this call.
-    pub(crate) fn progress(&self, progress: &Progress) {
-        self.saw_execution();
-        self.clock.progress();
-        if let Some(on_progress) = &self.on_progress {
-            let called = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| on_progress(progress)));
-            if called.is_err() {
-                tracing::error!(target: "oncewire", "the progress handler panicked");
-            }
         }
     }
 

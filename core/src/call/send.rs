@@ -7,10 +7,12 @@ use tokio::time::sleep;
 
 use super::drive::Driver;
 use super::end::{Facts, Outcome, Pieces};
-use super::record::InFlightToCancel;
+use super::record::{CallRecord, InFlightToCancel};
 use super::tell_cancelled;
 use crate::exchange::answer::Position;
-use crate::exchange::attempt::{Attempt, Ended, Patience, Request};
+use crate::exchange::attempt::{Attempt, Ended, Patience};
+use crate::exchange::caller::Caller;
+use crate::exchange::request::Request;
 use crate::exchange::resume::{Nothing, Resumed, resume};
 use crate::policy::decide::{Ambiguity, Decision, decide};
 use crate::rpc::params::{raw_number, raw_string};
@@ -34,17 +36,19 @@ impl Driver {
         let id = core.wire.ids.next();
         let probe = Probe::new();
         let number = self.record.begin(id, Arc::clone(&session), probe.clone());
-        let progress = self.record.wants_progress().then(|| core.router.expect_progress(id, &self.record));
+        let caller: Arc<dyn Caller> = Arc::<CallRecord>::clone(&record);
+        let progress = self.record.wants_progress().then(|| core.router.expect_progress(id, &caller));
         let params =
             self.spec.params.with_meta(self.meta(id, number).iter().map(|(key, value)| (&**key, value.clone())));
         let method = self.method_on(&session);
         let request = Request { method: method.as_str(), params, parameter_headers: self.parameter_headers(&session) };
+        let inbox = core.router.of_call(&session, &*record);
         let attempt = Attempt {
             wire: &core.wire,
-            router: &core.router,
+            inbox: &inbox,
             limits: core.settings.limits,
-            session: Some(&session),
-            call: Some(&record),
+            session: Some(&*session),
+            call: Some(&*record),
             id,
             fresh_connection: core.settings.fresh_connection && self.is_unrepeatable(&session),
             patience: Patience {
@@ -53,7 +57,7 @@ impl Driver {
             },
             on_head: None,
             on_message: None,
-            elsewhere: core.router.expect_answer(id),
+            elsewhere: core.wire.unanswered.expect(id),
         };
         self.counts.resumes = 0;
         self.counts.empty_resumes = 0;
@@ -71,11 +75,11 @@ impl Driver {
             };
             // A stream that was read on was opened for this request, and what is said on it may be said to the GET.
             let seen = read_on || self.record.saw_something();
-            let conclusion = classify::call(&sent.evidence(&core.wire, &session, probe.seal(), seen, end));
+            let conclusion = classify::call(&sent.evidence(&core.wire, &*session, probe.seal(), seen, end));
             if conclusion.class != Class::Resumable {
                 break (conclusion, sent.clone());
             }
-            match self.resume(&attempt, sent.token, &mut position).await {
+            match self.resume(&attempt, &session, sent.token, &mut position).await {
                 Some(Ok(read)) => (ended, read_on) = (read, true),
                 // It can be read on no more: what was known before decides, without the event id.
                 stopped => {
@@ -116,25 +120,25 @@ impl Driver {
     async fn resume(
         &mut self,
         attempt: &Attempt<'_>,
+        session: &Arc<Session>,
         token: Option<u64>,
         position: &mut Position,
     ) -> Option<Result<Ended, String>> {
         self.record.resuming();
-        let session = attempt.session.map(Arc::clone);
-        let generation = session.as_ref().map(|session| session.generation);
+        let generation = session.generation;
         let mut nothing = Nothing::default();
         loop {
             let facts = Facts {
                 // What was asked for in `retry:` holds for each resume, `Retry-After` for the next one.
                 retry_after: position.retry.max(nothing.retry_after),
-                ..Facts::unproven(Class::Resumable, session.clone(), token)
+                ..Facts::unproven(Class::Resumable, Some(Arc::clone(session)), token)
             };
-            let situation = self.situation(&facts, generation.unwrap_or_default());
+            let situation = self.situation(&facts, generation);
             let Decision::Resume { wait } = decide(&situation) else { return nothing.reason.map(Err) };
             let delay = self.delay(wait);
             let event = |name| Event {
                 request_id: Some(attempt.id),
-                generation,
+                generation: Some(generation),
                 delay: (name == EventName::Resuming).then_some(delay),
                 ..self.record.event(name)
             };

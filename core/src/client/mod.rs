@@ -28,7 +28,7 @@ use crate::rpc::params::Params;
 use crate::session::cache::ResultCache;
 use crate::session::handshake::Handshake;
 use crate::session::listener::Listener;
-use crate::session::restore::{self, SharedRestorable};
+use crate::session::restorable::{self, SharedRestorable};
 use crate::session::router::Router;
 use crate::session::sessions::{NoSession, Sessions};
 use crate::session::state::State;
@@ -370,7 +370,7 @@ impl Client {
         let params = Params::from_value("params", &json!({ "level": level }));
         let sessions = Arc::clone(&self.core().sessions);
         self.call(Method::SET_LOG_LEVEL, None, params)
-            .keeping(move || restore::keep_log_level(sessions.restorable(), &level))
+            .keeping(move || restorable::keep_log_level(sessions.restorable(), &level))
     }
 
     /// `resources/subscribe`; the subscription is made again on each new session. In the modern era the stream of

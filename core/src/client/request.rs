@@ -18,7 +18,7 @@ use crate::protocol::era::Lifecycle;
 use crate::protocol::parameter_headers;
 use crate::protocol::results::{FromRaw, ListResult, Listed, Page, Tool};
 use crate::rpc::params::{Params, raw_string};
-use crate::session::restore::Kept;
+use crate::session::restorable::Kept;
 use crate::vocabulary::clock::CallClock;
 use crate::vocabulary::config::{OptionError, Resend};
 use crate::vocabulary::error::Error;

@@ -7,15 +7,16 @@ use futures_util::FutureExt;
 use http::{HeaderMap, StatusCode};
 use tokio::time::timeout;
 
-use crate::call::record::CallRecord;
-use crate::exchange::answer::{Activity, Answer, AnswerReader, Limits, Position, Waiting};
-use crate::exchange::elsewhere::Elsewhere;
-use crate::exchange::wire::{Carried, Unready, Wire};
+use super::answer::{Activity, Answer, AnswerReader, Limits, Position, Waiting};
+use super::caller::Caller;
+use super::carrier::{Carrier, Hearing};
+use super::elsewhere::Elsewhere;
+use super::inbox::Inbox;
+use super::request::Request;
+use super::sent::Sent;
+use super::wire::{Carried, Unready, Wire};
 use crate::rpc::message::{Message, ParseError, request_bytes};
-use crate::rpc::params::Params;
-use crate::session::router::{Origin, Router};
-use crate::session::{Hearing, Session};
-use crate::transport::classify::{self, AnswerId, End, Evidence};
+use crate::transport::classify::{self, AnswerId, End};
 use crate::transport::exchange::{WireFailure, WireResponse};
 use crate::transport::headers::Standing;
 use crate::transport::probe::Probe;
@@ -28,12 +29,13 @@ const OPENING_PATIENCE: Duration = Duration::from_secs(2);
 /// What an attempt is made with.
 pub(crate) struct Attempt<'a> {
     pub(crate) wire: &'a Wire,
-    pub(crate) router: &'a Router,
+    /// Takes every message that comes on its stream and is not the answer.
+    pub(crate) inbox: &'a dyn Inbox,
     pub(crate) limits: Limits,
     /// The session that carries it; none for `initialize`.
-    pub(crate) session: Option<&'a Arc<Session>>,
+    pub(crate) session: Option<&'a dyn Carrier>,
     /// The call that it is an attempt of; none for the client's own requests.
-    pub(crate) call: Option<&'a Arc<CallRecord>>,
+    pub(crate) call: Option<&'a dyn Caller>,
     /// The id of the request.
     pub(crate) id: u64,
     pub(crate) fresh_connection: bool,
@@ -50,29 +52,6 @@ pub(crate) struct Attempt<'a> {
 pub(crate) type HeadWatch<'a> = dyn Fn(StatusCode, &HeaderMap) + Send + Sync + 'a;
 /// Shown a message.
 pub(crate) type MessageWatch<'a> = dyn Fn(&Message) + Send + Sync + 'a;
-
-/// What is asked for.
-#[derive(Clone)]
-pub(crate) struct Request<'a> {
-    pub(crate) method: &'a str,
-    pub(crate) params: Params,
-    /// Headers for arguments of a tool that the server wants to see there.
-    pub(crate) parameter_headers: HeaderMap,
-}
-
-impl<'a> Request<'a> {
-    pub(crate) fn new(method: &'a str, params: Params) -> Self {
-        Self { method, params, parameter_headers: HeaderMap::new() }
-    }
-}
-
-/// What a request carried besides its body.
-#[derive(Clone, Debug)]
-pub(crate) struct Sent {
-    /// The serial of its token.
-    pub(crate) token: Option<u64>,
-    pub(crate) standing: Arc<Standing>,
-}
 
 /// How long silence is borne.
 #[derive(Clone, Copy, Debug, Default)]
@@ -111,50 +90,18 @@ impl Ended {
     }
 }
 
-impl Sent {
-    /// Is it the same to a server that asks who sends it and on which session?
-    pub(crate) fn has_the_identity_of(&self, other: &Self) -> bool {
-        self.standing.has_the_identity_of(&other.standing)
-    }
-
-    /// Is it the same to a server that counts failed logins?
-    pub(crate) fn has_the_token_of(&self, other: &Self) -> bool {
-        self.standing.has_the_token_of(&other.standing)
-    }
-
-    /// The evidence of the attempt that carried this and ended so; `None` if nothing was tried. `seen` tells that something of it was.
-    pub(crate) fn evidence<'a>(
-        &self,
-        wire: &'a Wire,
-        session: &Session,
-        body_taken: bool,
-        seen: bool,
-        end: End<'a>,
-    ) -> Evidence<'a> {
-        Evidence {
-            carried_session: session.has_id(),
-            lifecycle: session.lifecycle(),
-            body_taken,
-            url: wire.url(),
-            login: self.standing.login(),
-            seen,
-            end,
-        }
-    }
-}
-
 impl<'a> Attempt<'a> {
     /// An attempt of the client's own, under an id of its own: no call waits for it, and its caller bounds the wait.
     pub(crate) fn of_client(
         wire: &'a Wire,
-        router: &'a Router,
+        inbox: &'a dyn Inbox,
         limits: Limits,
-        session: Option<&'a Arc<Session>>,
+        session: Option<&'a dyn Carrier>,
     ) -> Self {
         let id = wire.ids.next();
         Self {
             wire,
-            router,
+            inbox,
             limits,
             session,
             call: None,
@@ -163,7 +110,7 @@ impl<'a> Attempt<'a> {
             patience: Patience::default(),
             on_head: None,
             on_message: None,
-            elsewhere: router.expect_answer(id),
+            elsewhere: wire.unanswered.expect(id),
         }
     }
 
@@ -237,8 +184,8 @@ impl<'a> Attempt<'a> {
 
     /// The request was taken, and its answer may come on the GET stream. Waits while that is open and says something now and then; is it
     /// silent for too long?
-    async fn is_silent_elsewhere(&self, session: &Session) -> bool {
-        let mut hearing = session.hearing().subscribe();
+    async fn is_silent_elsewhere(&self, session: &dyn Carrier) -> bool {
+        let mut hearing = session.hearing();
         let opening = hearing.wait_for(|hearing| !matches!(hearing, Hearing::Opening));
         let Ok(Ok(Hearing::Open(activity))) =
             timeout(OPENING_PATIENCE, opening).await.map(|open| open.map(|open| open.clone()))
@@ -272,12 +219,11 @@ impl<'a> Attempt<'a> {
         if let Some(call) = self.call.filter(|_| !resumed) {
             call.saw_head(status);
         }
-        let origin = Origin { session: self.session, call: self.call };
         let other = |message| {
             if let Some(on_message) = self.on_message {
                 on_message(&message);
             }
-            self.router.route(message, origin);
+            self.inbox.take(message);
         };
         let unreadable = |error: ParseError| {
             let dropped = Event { request_id: Some(self.id), ..Event::new(EventName::MessageDropped) };

@@ -2,8 +2,13 @@
 
 pub(crate) mod answer;
 pub(crate) mod attempt;
+pub(crate) mod caller;
+pub(crate) mod carrier;
 pub(crate) mod elsewhere;
+pub(crate) mod inbox;
+pub(crate) mod request;
 pub(crate) mod resume;
+pub(crate) mod sent;
 pub(crate) mod sse;
 pub(crate) mod text;
 pub(crate) mod wire;

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use crate::exchange::answer::{Activity, Position, Waiting};
-use crate::exchange::attempt::{Attempt, Ended};
+use super::answer::{Activity, Position, Waiting};
+use super::attempt::{Attempt, Ended};
 use crate::transport::classify::{self, ResumeConclusion};
 use crate::transport::headers;
 

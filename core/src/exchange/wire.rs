@@ -13,6 +13,7 @@ use http::{HeaderMap, HeaderValue, Method, header};
 use tokio::time::timeout;
 use url::Url;
 
+use super::elsewhere::Unanswered;
 use crate::auth::{PROVIDER_PATIENCE, ProviderError, Token, TokenCache, TokenError};
 use crate::rpc::id::IdSource;
 use crate::transport::classify::{self, Redirect};
@@ -56,6 +57,8 @@ pub(crate) struct Wire {
     digests: RandomState,
     pub(crate) tokens: TokenCache,
     pub(crate) ids: IdSource,
+    /// Requests whose answer may come on another stream.
+    pub(crate) unanswered: Unanswered,
     pub(crate) events: EventSink,
     pub(crate) background: Background,
     pub(crate) leftovers: Leftovers,
@@ -126,6 +129,7 @@ impl Wire {
             digests: RandomState::new(),
             tokens,
             ids: IdSource::default(),
+            unanswered: Unanswered::default(),
             events,
             background,
             leftovers: Leftovers::default(),

@@ -7,7 +7,8 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::exchange::answer::{Answer, Limits, Position};
-use crate::exchange::attempt::{Attempt, Ended, Request};
+use crate::exchange::attempt::{Attempt, Ended};
+use crate::exchange::request::Request;
 use crate::exchange::wire::{Unready, Wire};
 use crate::protocol::era::MODERN_VERSION;
 use crate::protocol::results::InitializeResult;
@@ -39,7 +40,8 @@ pub(crate) enum Discovery {
 
 /// One attempt, on these terms.
 pub(crate) async fn discover(wire: &Wire, router: &Router, limits: Limits, session: &Arc<Session>) -> Discovery {
-    let attempt = Attempt::of_client(wire, router, limits, Some(session));
+    let inbox = router.own(Some(session));
+    let attempt = Attempt::of_client(wire, &inbox, limits, Some(&**session));
     let probe = Probe::new();
     let mut position = Position::default();
     let request = Request::new(DISCOVER, Params::none());

@@ -6,22 +6,23 @@
 
 mod failed;
 
-use std::sync::atomic::{AtomicBool, AtomicU32};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use http::HeaderValue;
 use serde_json::json;
-use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use self::failed::Failed;
 pub(crate) use self::failed::FlightFailure;
-use super::{Session, delete};
+use super::Session;
+use super::handle::delete;
 use crate::auth::TokenError;
 use crate::exchange::answer::{Answer, Limits, Position, REFUSAL_PATIENCE};
-use crate::exchange::attempt::{Attempt, Ended, Request};
+use crate::exchange::attempt::{Attempt, Ended};
+use crate::exchange::carrier::Carrier;
+use crate::exchange::request::Request;
 use crate::exchange::wire::{Carried, Wire};
 use crate::policy::backoff::{Backoff, BackoffBounds, NEVER_SENT_MAX};
 use crate::protocol::era::{Lifecycle, MODERN_VERSION};
@@ -243,11 +244,7 @@ impl Handshake {
 
     /// The client's side of a connection of the modern era: there is nothing of it on the server.
     fn modern(&self, generation: u64, said: InitializeResult) -> Session {
-        let mut session = self.session(generation, &http::HeaderMap::new());
-        session.version = Some(Terms::version());
-        session.initialized = Arc::new(said);
-        session.terms = Some(Arc::clone(&self.terms));
-        session
+        self.session(generation, &http::HeaderMap::new()).agreed(Terms::version(), said).on_terms(&self.terms)
     }
 
     async fn initialized(&self, session: &Session) -> Result<(), Failed> {
@@ -305,7 +302,8 @@ impl Handshake {
                 *lock(&given) = Some(self.session(generation, headers));
             }
         };
-        let own = Attempt::of_client(&self.wire, &self.router, self.limits, None);
+        let inbox = self.router.own(None);
+        let own = Attempt::of_client(&self.wire, &inbox, self.limits, None);
         let attempt = Attempt { on_head: Some(&on_head), ..own };
         let mut position = Position::default();
         let request = Request::new("initialize", params);
@@ -333,33 +331,14 @@ impl Handshake {
             self.wire.secrets().add_session(id.reveal());
             self.wire.leftovers.is_ours(id);
         }
-        Session {
-            generation,
-            id,
-            version: None,
-            initialized: Arc::new(InitializeResult::from_raw(Box::default())),
-            terms: None,
-            gone: CancellationToken::new(),
-            orphaned: CancellationToken::new(),
-            retired: CancellationToken::new(),
-            answered: Notify::new(),
-            disowned: AtomicBool::new(false),
-            refusals: AtomicU32::new(0),
-            calls: watch::channel(0).0,
-            hearing: watch::Sender::default(),
-            ended: AtomicBool::new(false),
-            wire: Arc::clone(&self.wire),
-            delete_timeout: self.delete_timeout,
-        }
+        Session::new(generation, id, &self.wire, self.delete_timeout)
     }
 
     /// The session with what the server said of itself.
-    fn adopt(&self, mut session: Session, initialized: InitializeResult) -> Result<Session, Failed> {
+    fn adopt(&self, session: Session, initialized: InitializeResult) -> Result<Session, Failed> {
         let spoken = VERSIONS.into_iter().find(|version| *version == initialized.protocol_version);
         if let Some(version) = spoken {
-            session.version = Some(HeaderValue::from_static(version));
-            session.initialized = Arc::new(initialized);
-            return Ok(session);
+            return Ok(session.agreed(HeaderValue::from_static(version), initialized));
         }
         // MCP 2025-11-25, lifecycle, version negotiation: the client should disconnect; dropping the session does.
         let spoken = self.wire.secrets().shown(&initialized.protocol_version, 40);

@@ -15,9 +15,10 @@ use tokio::time::{Instant, sleep};
 use super::Session;
 use super::listener::Listener;
 use super::opens::{Brought, GAP_MAX, Opens};
-use super::subscriptions::{Acknowledgement, Agreed};
+use super::subscriptions::{ACKNOWLEDGED, Acknowledgement, Agreed};
 use crate::exchange::answer::Position;
-use crate::exchange::attempt::{Attempt, Request};
+use crate::exchange::attempt::Attempt;
+use crate::exchange::request::Request;
 use crate::rpc::message::Message;
 use crate::rpc::params::Params;
 use crate::transport::classify::{self, ListenConclusion};
@@ -26,8 +27,6 @@ use crate::vocabulary::event::{Event, EventName};
 
 /// The method, on the wire.
 const LISTEN: &str = "subscriptions/listen";
-/// The first message of the stream: it says what the server will tell.
-pub(crate) const ACKNOWLEDGED: &str = "notifications/subscriptions/acknowledged";
 
 /// Why no stream is issued.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -183,7 +182,8 @@ impl Listener {
             Message::Notification { .. } => spoke.store(true, Ordering::Relaxed),
             _ => {}
         };
-        let own = Attempt::of_client(&self.wire, &self.router, self.limits, Some(session));
+        let inbox = self.router.own(Some(session));
+        let own = Attempt::of_client(&self.wire, &inbox, self.limits, Some(&**session));
         let attempt = Attempt { on_message: Some(&on_message), ..own };
         let params = Params::from_value("params", &json!({ "notifications": filter })).unwrap_or_default();
         let probe = Probe::new();

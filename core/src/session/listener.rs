@@ -16,11 +16,11 @@ use http::HeaderValue;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout};
 
+use super::Session;
 use super::opens::{Brought, Opens};
-use super::sessions::Sessions;
 use super::subscriptions::Subscriptions;
-use super::{Hearing, Session};
 use crate::exchange::answer::{Activity, Limits, REFUSAL_PATIENCE};
+use crate::exchange::carrier::{Carrier, Hearing};
 use crate::exchange::sse::stream::{EventStream, Item};
 use crate::exchange::wire::Wire;
 use crate::policy::decide::RESUME_WAIT_MAX;
@@ -90,21 +90,24 @@ struct Course {
     opened: bool,
 }
 
-impl Sessions {
-    pub(crate) fn subscriptions(&self) -> &Arc<Subscriptions> {
-        &self.listener.subscriptions
-    }
+/// Who looks after the session that is listened on.
+pub(crate) trait Doubts: Send + Sync {
+    /// Something says that it may be gone.
+    fn suspect(self: Arc<Self>, session: &Session);
+
+    /// The same, and it is verified now.
+    fn verify_at_once(self: Arc<Self>, session: &Session);
 }
 
 impl Listener {
     /// Begins to listen on a new session, by the stream of its era; nobody waits for it.
-    pub(super) fn begin(&self, sessions: &Arc<Sessions>, session: &Arc<Session>) {
+    pub(super) fn begin(&self, sessions: Arc<dyn Doubts>, session: &Arc<Session>) {
         let listener = self.clone();
         if session.is_modern() {
             let session = Arc::clone(session);
             drop(self.wire.background.spawn(async move { listener.subscribe(session).await }));
         } else if self.unasked {
-            let (sessions, session) = (Arc::downgrade(sessions), Arc::downgrade(session));
+            let (sessions, session) = (Arc::downgrade(&sessions), Arc::downgrade(session));
             drop(self.wire.background.spawn(async move { listener.listen(&sessions, &session).await }));
         }
     }
@@ -115,7 +118,7 @@ impl Listener {
     }
 
     /// Listens on this session until it is retired, or the bound is reached. Holds neither the session nor the client while it waits.
-    pub(crate) async fn listen(&self, sessions: &Weak<Sessions>, session: &Weak<Session>) {
+    pub(crate) async fn listen(&self, sessions: &Weak<dyn Doubts>, session: &Weak<Session>) {
         let known = session.upgrade().map(|session| (session.generation, session.retired().clone()));
         let Some((generation, retired)) = known else { return };
         let tell_off = |reason: &str| {
@@ -160,7 +163,7 @@ impl Listener {
 
     async fn open_again_and_again(
         &self,
-        sessions: &Weak<Sessions>,
+        sessions: &Weak<dyn Doubts>,
         session: &Weak<Session>,
         course: &mut Course,
         opens: &mut Opens,
@@ -195,9 +198,9 @@ impl Listener {
         }
     }
 
-    async fn open(&self, sessions: &Weak<Sessions>, session: &Weak<Session>, course: &mut Course) -> Open {
+    async fn open(&self, sessions: &Weak<dyn Doubts>, session: &Weak<Session>, course: &mut Course) -> Open {
         const NOTHING: Open = Open::Ended(Brought { since: None, carried: false, spoke: false });
-        let known = session.upgrade().map(|session| (session.carried(), session.hearing().clone()));
+        let known = session.upgrade().map(|session| (session.carried(), session.tell_hearing().clone()));
         let Some((carried, hearing)) = known else { return Open::Off(Off::SessionOver) };
         // A host that gives no token or no headers may give them next time.
         let Ok(ready) = self.wire.get(carried, course.last_event_id.clone()).await else { return NOTHING };

@@ -196,7 +196,7 @@ impl Sessions {
 
     /// The listener and what is to be restored start with the session; nobody waits for them.
     fn begin_session(self: &Arc<Self>, session: &Arc<Session>) {
-        self.listener.begin(self, session);
+        self.listener.begin(Arc::<Self>::clone(self), session);
         if session.generation > 1 {
             restore::restore(&self.handshake, session, self.restorable());
         }

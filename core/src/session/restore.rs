@@ -1,77 +1,21 @@
 //! What a new session gets back from the one before: the log level and the subscriptions, in parallel, one attempt each. Nobody waits
 //! for it; what fails is an event.
 
-use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use serde_json::json;
 use tokio::time::timeout;
 
 use super::Session;
 use super::handshake::Handshake;
-use super::sessions::Sessions;
+use super::restorable::{Restorable, SharedRestorable, lock};
 use crate::exchange::answer::{Answer, Position};
-use crate::exchange::attempt::{Attempt, Ended, Request};
+use crate::exchange::attempt::{Attempt, Ended};
+use crate::exchange::request::Request;
 use crate::rpc::params::Params;
 use crate::transport::probe::Probe;
 use crate::vocabulary::event::{Event, EventName};
 use crate::vocabulary::method::Method;
-
-/// What the next session gets back from the one before.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Restorable {
-    pub(crate) log_level: Option<String>,
-    pub(crate) subscriptions: BTreeSet<String>,
-}
-
-/// What the sessions keep, and the requests of the modern era read.
-pub(crate) type SharedRestorable = Arc<Mutex<Restorable>>;
-
-impl Sessions {
-    pub(crate) fn restorable(&self) -> &SharedRestorable {
-        &self.restorable
-    }
-}
-
-/// Something that a call asked for, and that is restored from the moment that it is asked for: a session that is replaced while the call is
-/// under way must not cost it. It is taken back if the call fails or is given up.
-pub(crate) struct Kept(Option<Box<dyn FnOnce() + Send>>);
-
-impl Kept {
-    pub(crate) fn unless_granted(take_back: impl FnOnce() + Send + 'static) -> Self {
-        Self(Some(Box::new(take_back)))
-    }
-
-    /// The server did it.
-    pub(crate) fn granted(mut self) {
-        self.0 = None;
-    }
-}
-
-impl Drop for Kept {
-    fn drop(&mut self) {
-        if let Some(take_back) = self.0.take() {
-            take_back();
-        }
-    }
-}
-
-/// Keeps this log level.
-pub(crate) fn keep_log_level(restorable: &SharedRestorable, level: &str) -> Kept {
-    let before = lock(restorable).log_level.replace(level.to_owned());
-    let (restorable, level) = (Arc::clone(restorable), level.to_owned());
-    Kept::unless_granted(move || {
-        let mut kept = lock(&restorable);
-        // Another call may have asked for another one since.
-        if kept.log_level == Some(level) {
-            kept.log_level = before;
-        }
-    })
-}
-
-fn lock(restorable: &SharedRestorable) -> MutexGuard<'_, Restorable> {
-    restorable.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 /// Starts one task for each thing to be restored. In the modern era nothing is: every request says it anew.
 pub(crate) fn restore(handshake: &Handshake, session: &Arc<Session>, restorable: &SharedRestorable) {
@@ -144,7 +88,8 @@ async fn request(
     params: &serde_json::Value,
 ) -> Option<String> {
     let wire = &handshake.wire;
-    let attempt = Attempt::of_client(wire, &handshake.router, handshake.limits, Some(session));
+    let inbox = handshake.router.own(Some(session));
+    let attempt = Attempt::of_client(wire, &inbox, handshake.limits, Some(&**session));
     let params = Params::from_value("params", params).unwrap_or_default();
     let request = Request::new(method.as_str(), params);
     let (ended, _) = attempt.run(request, Probe::new(), &mut Position::default()).await;

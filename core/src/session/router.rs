@@ -15,15 +15,16 @@ use serde_json::value::RawValue;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
-use crate::call::record::CallRecord;
-use crate::exchange::elsewhere::{Elsewhere, Unanswered};
+use super::Session;
+use super::cache::ResultCache;
+use super::subscriptions::ACKNOWLEDGED;
+use super::tools::ToolHints;
+use crate::exchange::caller::Caller;
+use crate::exchange::carrier::Carrier;
+use crate::exchange::inbox::Inbox;
 use crate::exchange::wire::Wire;
 use crate::rpc::id::Id;
 use crate::rpc::message::{Message, error_bytes, result_bytes};
-use crate::session::Session;
-use crate::session::cache::ResultCache;
-use crate::session::listen::ACKNOWLEDGED;
-use crate::session::tools::ToolHints;
 use crate::vocabulary::handler::{CONCURRENT_HANDLERS, Handlers, Progress, RequestHandler, ServerNotification};
 
 /// Replies under way at once; past that a request of the server is dropped, and its own time-out ends it.
@@ -40,7 +41,19 @@ pub(crate) struct Origin<'a> {
     /// The session; none before the handshake is done.
     pub(crate) session: Option<&'a Arc<Session>>,
     /// The call whose stream it came on; none on the GET stream.
-    pub(crate) call: Option<&'a Arc<CallRecord>>,
+    pub(crate) call: Option<&'a dyn Caller>,
+}
+
+/// Takes the messages of one stream.
+pub(crate) struct StreamOf<'a> {
+    router: &'a Router,
+    origin: Origin<'a>,
+}
+
+impl Inbox for StreamOf<'_> {
+    fn take(&self, message: Message) {
+        self.router.route(message, self.origin);
+    }
 }
 
 /// Why a request of the server has no answer.
@@ -59,9 +72,8 @@ pub(crate) struct Router {
     cache: Arc<ResultCache>,
     handler_slots: Arc<Semaphore>,
     reply_slots: Arc<Semaphore>,
-    unanswered: Unanswered,
     /// The calls that wait for progress, by progress token.
-    progress: Mutex<HashMap<u64, Weak<CallRecord>>>,
+    progress: Mutex<HashMap<u64, Weak<dyn Caller>>>,
     /// The handlers that run, by generation and id, so that the server can cancel them.
     running: Arc<Mutex<HashMap<(u64, String), CancellationToken>>>,
 }
@@ -81,21 +93,25 @@ impl Router {
             cache,
             handler_slots: Arc::new(Semaphore::new(CONCURRENT_HANDLERS)),
             reply_slots: Arc::new(Semaphore::new(CONCURRENT_REPLIES)),
-            unanswered: Unanswered::default(),
             progress: Mutex::default(),
             running: Arc::default(),
         }
     }
 
     /// Progress with this token belongs to this call, until the guard is dropped.
-    pub(crate) fn expect_progress(self: &Arc<Self>, token: u64, call: &Arc<CallRecord>) -> ProgressGuard {
+    pub(crate) fn expect_progress(self: &Arc<Self>, token: u64, call: &Arc<dyn Caller>) -> ProgressGuard {
         lock(&self.progress).insert(token, Arc::downgrade(call));
         ProgressGuard { router: Arc::clone(self), token }
     }
 
-    /// The answer to this request is taken wherever it comes, until this is dropped.
-    pub(crate) fn expect_answer(&self, id: u64) -> Elsewhere<'_> {
-        self.unanswered.expect(id)
+    /// Takes the messages of a stream of the client's own on this session, or of the handshake.
+    pub(crate) fn own<'a>(&'a self, session: Option<&'a Arc<Session>>) -> StreamOf<'a> {
+        StreamOf { router: self, origin: Origin { session, call: None } }
+    }
+
+    /// Takes the messages of the stream that carries the answer to a call.
+    pub(crate) fn of_call<'a>(&'a self, session: &'a Arc<Session>, call: &'a dyn Caller) -> StreamOf<'a> {
+        StreamOf { router: self, origin: Origin { session: Some(session), call: Some(call) } }
     }
 
     /// Takes one message.
@@ -109,7 +125,7 @@ impl Router {
             Message::Notification { method, params } => self.notification(&method, params.as_deref(), origin),
             answer @ (Message::Result { .. } | Message::Error { .. }) => {
                 // Nobody waits for it any more, or ever did.
-                if self.unanswered.take(answer).is_some() {
+                if self.wire.unanswered.take(answer).is_some() {
                     tracing::debug!(target: "oncewire", "an answer to no request that waits was dropped");
                 }
             }

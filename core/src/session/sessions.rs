@@ -13,7 +13,7 @@ use super::Session;
 use super::handshake::{FlightFailure, Handshake};
 use super::listener::Listener;
 use super::locks::{Mutex, MutexGuard};
-use super::restore::SharedRestorable;
+use super::restorable::SharedRestorable;
 use super::state::{Input, Machine, State};
 use crate::policy::backoff::Backoff;
 use crate::policy::decide::SessionStanding;
@@ -122,6 +122,11 @@ impl Sessions {
 
     pub(crate) fn state(&self) -> State {
         self.shared().machine.state()
+    }
+
+    /// What the next session gets back from this one.
+    pub(crate) fn restorable(&self) -> &SharedRestorable {
+        &self.restorable
     }
 
     /// The generation of the current session, or of the last one.

@@ -10,7 +10,10 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use tokio::sync::watch;
 
-use super::restore::{Restorable, SharedRestorable};
+use super::restorable::{Restorable, SharedRestorable};
+
+/// The first message of the stream: it says what the server will tell.
+pub(crate) const ACKNOWLEDGED: &str = "notifications/subscriptions/acknowledged";
 
 /// What the server said of the filter.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -7,10 +7,10 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
+use super::restorable::SharedRestorable;
 use crate::protocol::era::MODERN_VERSION;
 use crate::protocol::parameter_headers::encode;
 use crate::rpc::params::{Params, raw_string};
-use crate::session::restore::SharedRestorable;
 
 const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 const NAME: HeaderName = HeaderName::from_static("mcp-name");

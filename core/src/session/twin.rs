@@ -13,7 +13,9 @@ use tokio::time::{Instant, sleep, timeout};
 
 use super::Session;
 use crate::exchange::answer::{Answer, Limits, Position};
-use crate::exchange::attempt::{Attempt, Ended, Request, Sent};
+use crate::exchange::attempt::{Attempt, Ended};
+use crate::exchange::request::Request;
+use crate::exchange::sent::Sent;
 use crate::exchange::wire::Wire;
 use crate::policy::budget::Budget;
 use crate::rpc::params::Params;
@@ -194,7 +196,8 @@ impl Sender {
         let mut refused: Option<Refused> = None;
         let methods: &[&str] = if session.is_modern() { &[DISCOVER] } else { &["ping", "tools/list"] };
         for (number, method) in methods.iter().enumerate() {
-            let attempt = Attempt::of_client(&self.wire, &self.router, self.limits, Some(session));
+            let inbox = self.router.own(Some(session));
+            let attempt = Attempt::of_client(&self.wire, &inbox, self.limits, Some(&**session));
             let probe = Probe::new();
             let request = Request::new(method, Params::none());
             let mut position = Position::default();

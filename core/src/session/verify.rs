@@ -7,7 +7,8 @@ use tokio::time::timeout;
 
 use super::Session;
 use crate::exchange::answer::{Limits, Position};
-use crate::exchange::attempt::{Attempt, Request};
+use crate::exchange::attempt::Attempt;
+use crate::exchange::request::Request;
 use crate::exchange::wire::Wire;
 use crate::rpc::params::Params;
 use crate::session::discover::{Discovery, discover};
@@ -66,10 +67,11 @@ async fn still_modern(wire: &Wire, router: &Router, limits: Limits, session: &Ar
 async fn ping(wire: &Wire, router: &Router, limits: Limits, session: &Arc<Session>) -> Option<(Ping, Option<u64>)> {
     let probe = Probe::new();
     let mut position = Position::default();
-    let attempt = Attempt::of_client(wire, router, limits, Some(session));
+    let inbox = router.own(Some(session));
+    let attempt = Attempt::of_client(wire, &inbox, limits, Some(&**session));
     let request = Request::new("ping", Params::none());
     let (ended, sent) = attempt.run_as(request, None, probe.clone(), &mut position).await;
     let (end, sent) = (ended.end(&position)?, sent?);
-    let evidence = sent.evidence(wire, session, probe.body_taken(), false, end);
+    let evidence = sent.evidence(wire, &**session, probe.body_taken(), false, end);
     Some((classify::ping(&evidence), sent.token))
 }

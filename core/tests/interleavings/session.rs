@@ -216,8 +216,19 @@ pub(crate) mod listener {
     pub(crate) struct Listener;
 
     impl Listener {
-        pub(super) fn begin(&self, _sessions: &Arc<Sessions>, _session: &Arc<Session>) {}
+        pub(super) fn begin(&self, _sessions: Arc<Sessions>, _session: &Arc<Session>) {}
     }
+}
+
+mod restorable {
+    use std::sync::Arc;
+
+    use crate::locks::Mutex;
+
+    #[derive(Clone, Debug, Default)]
+    pub(crate) struct Restorable;
+
+    pub(crate) type SharedRestorable = Arc<Mutex<Restorable>>;
 }
 
 mod restore {
@@ -225,19 +236,7 @@ mod restore {
 
     use super::Session;
     use super::handshake::Handshake;
-    use super::sessions::Sessions;
-    use crate::locks::Mutex;
-
-    #[derive(Clone, Debug, Default)]
-    pub(crate) struct Restorable;
-
-    pub(crate) type SharedRestorable = Arc<Mutex<Restorable>>;
-
-    impl Sessions {
-        pub(super) fn restorable(&self) -> &SharedRestorable {
-            &self.restorable
-        }
-    }
+    use super::restorable::SharedRestorable;
 
     /// Nobody waits for it.
     pub(super) fn restore(_handshake: &Handshake, _session: &Arc<Session>, _restorable: &SharedRestorable) {}

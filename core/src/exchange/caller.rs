@@ -1,0 +1,30 @@
+//! The call that waits for an exchange, as far as what lies below calls has to know it.
+
+use std::sync::Arc;
+
+use http::StatusCode;
+use tokio_util::sync::CancellationToken;
+
+use super::wire::Identity;
+use crate::vocabulary::clock::CallClock;
+use crate::vocabulary::handler::Progress;
+
+/// A call, told of the attempt of it that is in flight.
+pub(crate) trait Caller: Send + Sync {
+    fn clock(&self) -> &Arc<CallClock>;
+
+    /// The attempt goes out under this identity.
+    fn goes_out_as(&self, identity: Identity);
+
+    /// The head of the answer to its POST arrived.
+    fn saw_head(&self, status: StatusCode);
+
+    /// Evidence that it is being carried out.
+    fn saw_execution(&self);
+
+    /// A progress notification of the call.
+    fn progress(&self, progress: &Progress);
+
+    /// Cancelled when the attempt is over; at once if there is none.
+    fn over(&self) -> CancellationToken;
+}
