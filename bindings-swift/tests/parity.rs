@@ -62,7 +62,7 @@ fn every_option_of_the_builder_is_an_option_of_the_package() {
 fn every_method_of_the_client_is_a_method_of_the_package() {
     let client = source("../core/src/client/mod.rs");
     let package = source("Sources/Oncewire/Client.swift") + &source("Sources/Oncewire/Methods.swift");
-    let mut names = functions(&client, "impl Client {\n    /// Begins", &["pub fn ", "pub async fn "]);
+    let mut names = functions(&client, "impl Client {", &["pub fn ", "pub async fn "]);
     // Their other halves are what the package calls: arguments as JSON text.
     for other in ["builder", "call_tool_json", "get_prompt_json", "request_json"] {
         names.remove(other);

@@ -24,7 +24,7 @@ pub mod transport;
 mod vocabulary;
 
 pub use auth::ProviderError;
-pub use call::CallOptions;
+pub use call::options::CallOptions;
 pub use client::Client;
 pub use client::builder::ClientBuilder;
 pub use client::request::{Call, ListCall};

@@ -8,7 +8,7 @@ use serde_json::json;
 use serde_json::value::RawValue;
 use tokio::time::timeout;
 
-use crate::client::Core;
+use super::engine::Engine;
 use crate::exchange::answer::{Answer, Position};
 use crate::exchange::attempt::{Attempt, Ended};
 use crate::exchange::request::Request;
@@ -24,55 +24,55 @@ pub(super) const LOOK_UP_PATIENCE: Duration = Duration::from_secs(2);
 
 /// In the modern era a call of a tool may need headers that only the tool's schema tells: asks for it once in a generation, all callers
 /// together, for [`LOOK_UP_PATIENCE`] at most. No answer means no headers, and is not asked for again.
-pub(super) async fn have_looked_up(core: &Core, session: &Arc<Session>) {
+pub(super) async fn have_looked_up(engine: &Engine, session: &Arc<Session>) {
     let generation = session.generation;
-    if !core.tools.is_unasked(generation) {
+    if !engine.tools.is_unasked(generation) {
         return;
     }
-    let _asking = core.tools.asking().await;
-    if core.tools.is_unasked(generation) {
-        let epoch = core.tools.epoch();
+    let _asking = engine.tools.asking().await;
+    if engine.tools.is_unasked(generation) {
+        let epoch = engine.tools.epoch();
         let asking = async {
             // The call would get over a refused token, and go out without its headers.
-            if let Err(Some(refused)) = list_and_record(core, session).await
-                && let Ok(Some(_)) = core.wire.tokens.refresh(refused).await
+            if let Err(Some(refused)) = list_and_record(engine, session).await
+                && let Ok(Some(_)) = engine.wire.tokens.refresh(refused).await
             {
-                look_up(core, session).await;
+                look_up(engine, session).await;
             }
         };
         // The caller may be gone before it is over: then the next one asks.
         let _ = timeout(LOOK_UP_PATIENCE, asking).await;
-        core.tools.asked(generation, epoch);
+        engine.tools.asked(generation, epoch);
     }
 }
 
 /// Lists the tools on this session and records their hints. The caller holds it to [`LOOK_UP_PATIENCE`].
-pub(crate) async fn look_up(core: &Core, session: &Arc<Session>) {
+pub(crate) async fn look_up(engine: &Engine, session: &Arc<Session>) {
     // No answer means no hints.
-    let _ = list_and_record(core, session).await;
+    let _ = list_and_record(engine, session).await;
 }
 
 /// If the server refused the token, the error is its serial.
-async fn list_and_record(core: &Core, session: &Arc<Session>) -> Result<(), Option<u64>> {
-    let epoch = core.tools.epoch();
-    let tools = list(core, session).await?;
-    core.tools.record(session.generation, epoch, tools.iter().map(|tool| &**tool));
+async fn list_and_record(engine: &Engine, session: &Arc<Session>) -> Result<(), Option<u64>> {
+    let epoch = engine.tools.epoch();
+    let tools = list(engine, session).await?;
+    engine.tools.record(session.generation, epoch, tools.iter().map(|tool| &**tool));
     Ok(())
 }
 
-async fn list(core: &Core, session: &Arc<Session>) -> Result<Vec<Box<RawValue>>, Option<u64>> {
+async fn list(engine: &Engine, session: &Arc<Session>) -> Result<Vec<Box<RawValue>>, Option<u64>> {
     let mut tools = Vec::new();
     let mut params = Params::none();
-    for _ in 0..core.settings.max_pages {
-        let inbox = core.router.own(Some(session));
-        let attempt = Attempt::of_client(&core.wire, &inbox, core.settings.limits, Some(&**session));
+    for _ in 0..engine.settings.max_pages {
+        let inbox = engine.router.own(Some(session));
+        let attempt = Attempt::of_client(&engine.wire, &inbox, engine.settings.limits, Some(&**session));
         let request = Request::new(Method::LIST_TOOLS.as_str(), params);
         let probe = Probe::new();
         let mut position = Position::default();
         let (ended, sent) = attempt.run_as(request, None, probe.clone(), &mut position).await;
         let Ended::Head { answer: Answer::Result(raw), .. } = ended else {
             let (end, sent) = (ended.end(&position).ok_or(None)?, sent.ok_or(None)?);
-            let evidence = sent.evidence(&core.wire, &**session, probe.body_taken(), false, end);
+            let evidence = sent.evidence(&engine.wire, &**session, probe.body_taken(), false, end);
             return Err(sent.token.filter(|_| classify::call(&evidence).class == Class::Unauthorized));
         };
         let page = Page::of(&raw, Tool::MEMBER);

@@ -10,8 +10,8 @@ use futures_util::future::try_join_all;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::Answered;
-use super::drive::Driver;
+use super::driver::Driver;
+use super::spec::Answered;
 use super::verdict::{self, Circumstances};
 use crate::exchange::caller::Caller;
 use crate::protocol::era::Lifecycle;
@@ -85,9 +85,9 @@ impl Driver {
                 }),
             Some("task") if *method == Method::CALL_TOOL => Ok(Reading::Whole(answered)),
             // It may be of an extension that the host declared: then the host knows what to make of it.
-            Some(_) if self.core.settings.declares_extensions() => Ok(Reading::Whole(answered)),
+            Some(_) if self.engine.settings.declares_extensions() => Ok(Reading::Whole(answered)),
             Some(other) => {
-                let other = self.core.wire.secrets().shown(other, 40);
+                let other = self.engine.wire.secrets().shown(other, 40);
                 Err(self.unusable(
                     Kind::Protocol,
                     format!("its result is of type {other:?}, which this client does not know"),
@@ -103,7 +103,7 @@ impl Driver {
             return Err(self.unusable(Kind::Protocol, format!("it asks for input again and again ({LEGS} times)")));
         }
         let Wanted { requests, state } = wanted;
-        let router = &self.core.router;
+        let router = &self.engine.router;
         let answers = {
             // The server waits for the host: the time is not its own.
             let _pause = self.record.clock().pause();
@@ -115,7 +115,7 @@ impl Driver {
         };
         let answers = answers.map_err(|(method, unasked)| match unasked {
             Unasked::NoHandler => {
-                let method = self.core.wire.secrets().shown(&method, 40);
+                let method = self.engine.wire.secrets().shown(&method, 40);
                 self.unusable(Kind::Protocol, format!("it asks for {method}, for which the client has no handler"))
             }
             Unasked::Failed(text) => self.unusable(Kind::Config, format!("the handler of {method} failed: {text}")),

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use serde_json::value::{RawValue, to_raw_value};
 use tokio::time::sleep;
 
-use super::drive::Driver;
+use super::cancel::tell_cancelled;
+use super::driver::Driver;
 use super::end::{Facts, Outcome, Pieces};
 use super::record::{CallRecord, InFlightToCancel};
-use super::tell_cancelled;
 use crate::exchange::answer::Position;
 use crate::exchange::attempt::{Attempt, Ended, Patience};
 use crate::exchange::caller::Caller;
@@ -31,33 +31,33 @@ const ATTEMPT_IN_META: &str = "dev.oncewire/attempt";
 impl Driver {
     /// One attempt on this session, resumes included.
     pub(super) async fn attempt(&mut self, session: Arc<Session>) -> Result<Outcome, Error> {
-        let core = Arc::clone(&self.core);
+        let engine = Arc::clone(&self.engine);
         let record = Arc::clone(&self.record);
-        let id = core.wire.ids.next();
+        let id = engine.wire.ids.next();
         let probe = Probe::new();
         let number = self.record.begin(id, Arc::clone(&session), probe.clone());
         let caller: Arc<dyn Caller> = Arc::<CallRecord>::clone(&record);
-        let progress = self.record.wants_progress().then(|| core.router.expect_progress(id, &caller));
+        let progress = self.record.wants_progress().then(|| engine.router.expect_progress(id, &caller));
         let params =
             self.spec.params.with_meta(self.meta(id, number).iter().map(|(key, value)| (&**key, value.clone())));
         let method = self.method_on(&session);
         let request = Request { method: method.as_str(), params, parameter_headers: self.parameter_headers(&session) };
-        let inbox = core.router.of_call(&session, &*record);
+        let inbox = engine.router.of_call(&session, &*record);
         let attempt = Attempt {
-            wire: &core.wire,
+            wire: &engine.wire,
             inbox: &inbox,
-            limits: core.settings.limits,
+            limits: engine.settings.limits,
             session: Some(&*session),
             call: Some(&*record),
             id,
-            fresh_connection: core.settings.fresh_connection && self.is_unrepeatable(&session),
+            fresh_connection: engine.settings.fresh_connection && self.is_unrepeatable(&session),
             patience: Patience {
                 idle: self.record.clock().timeouts().idle_timeout,
-                orphan: Some(core.settings.orphan_timeout),
+                orphan: Some(engine.settings.orphan_timeout),
             },
             on_head: None,
             on_message: None,
-            elsewhere: core.wire.unanswered.expect(id),
+            elsewhere: engine.wire.unanswered.expect(id),
         };
         self.counts.resumes = 0;
         self.counts.empty_resumes = 0;
@@ -75,7 +75,7 @@ impl Driver {
             };
             // A stream that was read on was opened for this request, and what is said on it may be said to the GET.
             let seen = read_on || self.record.saw_something();
-            let conclusion = classify::call(&sent.evidence(&core.wire, &*session, probe.seal(), seen, end));
+            let conclusion = classify::call(&sent.evidence(&engine.wire, &*session, probe.seal(), seen, end));
             if conclusion.class != Class::Resumable {
                 break (conclusion, sent.clone());
             }
@@ -106,12 +106,12 @@ impl Driver {
         }
         if conclusion.class == Class::TermsRefused {
             // The tools may be others by now, with other headers.
-            core.tools.forget();
+            engine.tools.forget();
         }
         if let Ended::Silent { .. } = pieces.ended
             && conclusion.execution != Execution::NotExecuted
         {
-            tell_cancelled(&core, InFlightToCancel { id, session });
+            tell_cancelled(&engine, InFlightToCancel { id, session });
         }
         Ok(Outcome::new(pieces))
     }

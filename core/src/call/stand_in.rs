@@ -6,9 +6,10 @@ use std::sync::Arc;
 use http::HeaderMap;
 use serde_json::value::RawValue;
 
-use super::drive::Driver;
+use super::driver::Driver;
+use super::hints;
+use super::spec::Answered;
 use super::verdict::{self, Circumstances};
-use super::{Answered, hints};
 use crate::session::Session;
 use crate::session::discover::DISCOVER;
 use crate::session::subscriptions::Acknowledgement;
@@ -38,7 +39,7 @@ impl Driver {
         }
         let method = &self.spec.method;
         if *method == Method::CALL_TOOL {
-            hints::have_looked_up(&self.core, session).await;
+            hints::have_looked_up(&self.engine, session).await;
         }
         // The level goes along in every request from now on.
         if *method == Method::SET_LOG_LEVEL {
@@ -48,7 +49,7 @@ impl Driver {
         if !subscribes && *method != Method::UNSUBSCRIBE {
             return Ok(StandIn::Send);
         }
-        let subscriptions = Arc::clone(self.core.sessions.subscriptions());
+        let subscriptions = Arc::clone(self.engine.sessions.subscriptions());
         if !subscribes {
             // Nobody has to agree to it that something is no longer wanted.
             subscriptions.change();
@@ -89,7 +90,7 @@ impl Driver {
         let spec = &self.spec;
         match &spec.name {
             Some(tool) if session.is_modern() && spec.method == Method::CALL_TOOL => {
-                self.core.tools.parameter_headers(session.generation, tool, spec.params.get("arguments"))
+                self.engine.tools.parameter_headers(session.generation, tool, spec.params.get("arguments"))
             }
             _ => HeaderMap::new(),
         }

@@ -1,4 +1,4 @@
-//! How a client is made: one method for each option. The checks stand in `settings.rs`.
+//! How a client is made: one method for each option. The checks stand in `draft.rs`.
 
 use std::fmt;
 use std::future::Future;
@@ -8,10 +8,11 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
+use super::Client;
+use super::assembly::assemble;
+use super::draft::Draft;
 use crate::auth::ProviderError;
 use crate::call::options::CallOptions;
-use crate::client::Client;
-use crate::client::settings::Draft;
 #[cfg(feature = "testing")]
 use crate::transport::exchange::Exchange;
 use crate::transport::http::{ClientIdentity, Http2Ping, HttpVersion, ProxySetting, TcpKeepAlive};
@@ -33,6 +34,13 @@ impl fmt::Debug for ClientBuilder {
     // The URL, headers, proxy and key may hold secrets.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_struct("ClientBuilder").field("settings", &self.draft.settings).finish_non_exhaustive()
+    }
+}
+
+impl Client {
+    /// Begins to make a client of the server at this URL.
+    pub fn builder(url: impl Into<String>) -> ClientBuilder {
+        ClientBuilder::new(url)
     }
 }
 
@@ -390,6 +398,6 @@ impl ClientBuilder {
     /// Outside a tokio runtime.
     pub fn build(self) -> Result<Client, Error> {
         let parts = self.draft.check().map_err(|error| Error::config(&Method::raw("initialize"), None, error))?;
-        Ok(Client::from_parts(parts))
+        Ok(Client::of(assemble(parts)))
     }
 }

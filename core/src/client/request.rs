@@ -1,6 +1,5 @@
 //! A call that was described and not made yet: options, then `.await`.
 
-use std::collections::HashSet;
 use std::future::{Future, IntoFuture};
 use std::marker::PhantomData;
 use std::pin::Pin;
@@ -10,24 +9,19 @@ use std::time::Duration;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use super::handle::Handle;
+use super::pages::Pages;
 use crate::call::options::{CallExtras, CallOptions, IdempotencyKey};
-use crate::call::{self, PageOf, Spec};
-use crate::client::Client;
-use crate::policy::decide::{Counts, SESSION_LOSSES};
-use crate::protocol::era::Lifecycle;
-use crate::protocol::parameter_headers;
-use crate::protocol::results::{FromRaw, ListResult, Listed, Page, Tool};
-use crate::rpc::params::{Params, raw_string};
+use crate::call::run::run;
+use crate::call::spec::Spec;
+use crate::protocol::results::{FromRaw, ListResult, Listed};
+use crate::rpc::params::Params;
 use crate::session::restorable::Kept;
 use crate::vocabulary::clock::CallClock;
 use crate::vocabulary::config::{OptionError, Resend};
 use crate::vocabulary::error::Error;
-use crate::vocabulary::event::{Event, EventName};
 use crate::vocabulary::handler::Progress;
 use crate::vocabulary::method::Method;
-
-/// A list cannot be read when its session is replaced more often than a call lives through.
-const REPLACED: &str = "the session was replaced again and again while the list was read";
 
 type Begun = Arc<dyn Fn() + Send + Sync>;
 type Keep = Arc<dyn Fn() -> Kept + Send + Sync>;
@@ -35,7 +29,7 @@ type Keep = Arc<dyn Fn() -> Kept + Send + Sync>;
 /// One call. Nothing is sent until it is awaited; dropping the future cancels the call.
 #[must_use = "a call does nothing until it is awaited"]
 pub struct Call<T> {
-    client: Client,
+    handle: Handle,
     method: Method,
     name: Option<String>,
     params: Result<Params, OptionError>,
@@ -53,15 +47,15 @@ impl<T> std::fmt::Debug for Call<T> {
 }
 
 impl<T> Call<T> {
-    pub(crate) fn new(
-        client: Client,
+    pub(super) fn new(
+        handle: Handle,
         method: Method,
         name: Option<String>,
         params: Result<Params, OptionError>,
         options: CallOptions,
         extras: CallExtras,
     ) -> Self {
-        Self { client, method, name, params, options, extras, begun: None, keep: None, result: PhantomData }
+        Self { handle, method, name, params, options, extras, begun: None, keep: None, result: PhantomData }
     }
 
     /// Called once before anything is sent.
@@ -176,7 +170,7 @@ impl<T: FromRaw> IntoFuture for Call<T> {
             }
             let kept = self.keep.as_ref().map(|keep| keep());
             let clock = Arc::new(CallClock::start(spec.options.timeouts()));
-            let answered = call::run(Arc::clone(self.client.core()), spec, clock).await?;
+            let answered = run(Arc::clone(self.handle.engine()), spec, clock).await?;
             if let Some(kept) = kept {
                 kept.granted();
             }
@@ -238,116 +232,11 @@ impl<T: Listed> IntoFuture for ListCall<T> {
             let spec = self.call.spec()?;
             // One clock for all pages.
             let clock = Arc::new(CallClock::start(spec.options.timeouts()));
-            let mut pages = Pages { client: &self.call.client, spec, clock, counts: Counts::default() };
+            let mut pages = Pages::new(self.call.handle.engine(), spec, clock);
             match self.cursor {
                 Some(cursor) => pages.one(&cursor).await,
                 None => pages.all().await,
             }
         })
-    }
-}
-
-struct Pages<'a> {
-    client: &'a Client,
-    spec: Spec,
-    clock: Arc<CallClock>,
-    counts: Counts,
-}
-
-impl Pages<'_> {
-    /// One page, and the generation of the session that it came on. `None` if the session of the list's cursor is no longer the current one.
-    async fn page<T: Listed>(&mut self, cursor: Option<&str>, page: PageOf) -> Result<Option<(Page, u64)>, Error> {
-        let mut spec = self.spec.clone();
-        spec.page = Some(page);
-        // An empty cursor is a cursor (MCP 2025-11-25, server, utilities, pagination: cursors are opaque).
-        if let Some(cursor) = cursor {
-            spec.params.set("cursor", raw_string(cursor));
-        }
-        let core = Arc::clone(self.client.core());
-        let answered = call::run_page(core, spec, Arc::clone(&self.clock), &mut self.counts).await?;
-        Ok(answered.map(|answered| {
-            let mut page = Page::of(&answered.raw, T::MEMBER);
-            if self.spec.method == Method::LIST_TOOLS && answered.lifecycle == Lifecycle::Modern {
-                page.items.retain(|tool| self.is_usable(tool));
-            }
-            (page, answered.generation)
-        }))
-    }
-
-    /// A tool whose schema asks for headers in a way that cannot be followed must not be offered (MCP 2026-07-28, transports, Streamable
-    /// HTTP, "Custom headers from tool parameters"). What is left out is an event.
-    fn is_usable(&self, tool: &RawValue) -> bool {
-        let tool = Tool::from_raw(tool.to_owned());
-        let Some(problem) = tool.input_schema.and_then(|schema| parameter_headers::annotations(&schema).err()) else {
-            return true;
-        };
-        let event = Event::new(EventName::ToolDropped).because(problem);
-        let method = Some(self.spec.method.to_string());
-        self.client.core().wire.events.emit(Event { method, name: Some(tool.name), ..event });
-        false
-    }
-
-    /// The one page that begins here.
-    async fn one<T: Listed>(&mut self, cursor: &str) -> Result<ListResult<T>, Error> {
-        let given_in = self.client.core().cursors.given_in(&self.spec.method, cursor);
-        match self.page::<T>(Some(cursor), PageOf { generation: given_in, of_caller: true }).await? {
-            Some((mut page, generation)) => {
-                let items = std::mem::take(&mut page.items);
-                Ok(self.listed(items, page, generation))
-            }
-            None => Err(call::paging_failed(self.client.core(), &self.spec, REPLACED)),
-        }
-    }
-
-    /// All pages. If the session is replaced in between, the list starts again at its first page.
-    async fn all<T: Listed>(&mut self) -> Result<ListResult<T>, Error> {
-        let tools = Arc::clone(&self.client.core().tools);
-        for _ in 0..=SESSION_LOSSES {
-            let epoch = tools.epoch();
-            let Some((page, generation)) = self.page::<T>(None, PageOf::default()).await? else { continue };
-            if let Some((items, last)) = self.rest::<T>(page, generation).await? {
-                if self.spec.method == Method::LIST_TOOLS && last.next_cursor.is_none() {
-                    tools.record(generation, epoch, items.iter().map(|item| &**item));
-                }
-                return Ok(self.listed(items, last, generation));
-            }
-        }
-        Err(call::paging_failed(self.client.core(), &self.spec, REPLACED))
-    }
-
-    /// The items of this page and of those after it, and the last page. `None` if the session was replaced in between.
-    async fn rest<T: Listed>(
-        &mut self,
-        first: Page,
-        generation: u64,
-    ) -> Result<Option<(Vec<Box<RawValue>>, Page)>, Error> {
-        let mut page = first;
-        let mut items = std::mem::take(&mut page.items);
-        let mut seen = HashSet::new();
-        // A bound that is hit is told by the `next_cursor` of the result.
-        for _ in 1..self.client.core().settings.max_pages {
-            let Some(cursor) = page.next_cursor.clone() else { break };
-            if !seen.insert(cursor.clone()) {
-                return Err(call::paging_failed(
-                    self.client.core(),
-                    &self.spec,
-                    "the server gave the same cursor twice",
-                ));
-            }
-            match self.page::<T>(Some(&cursor), PageOf { generation: Some(generation), of_caller: false }).await? {
-                Some((next, _)) => page = next,
-                None => return Ok(None),
-            }
-            items.append(&mut page.items);
-        }
-        Ok(Some((items, page)))
-    }
-
-    fn listed<T: Listed>(&self, items: Vec<Box<RawValue>>, last: Page, generation: u64) -> ListResult<T> {
-        if let Some(cursor) = &last.next_cursor {
-            self.client.core().cursors.give(&self.spec.method, cursor, generation);
-        }
-        call::list_finished(self.client.core(), &self.spec);
-        ListResult::of(items, last)
     }
 }
