@@ -177,6 +177,9 @@ fn print_summary(rows: &[Row], skipped: &[Target]) -> bool {
         for name in &row.report.failed {
             println!("    failed: {name}");
         }
+        for name in &row.report.unsteady {
+            println!("    passed at the second try only: {name}");
+        }
     }
     for target in skipped {
         println!("  {target:width$}  {:>7}  left out (--skip {target})", "-");

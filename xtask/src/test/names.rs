@@ -15,9 +15,18 @@ const MOST: usize = 40;
 
 /// The failed tests in the order of the log, each once; the last line says how many more there are.
 pub(crate) fn failed(lines: &[String]) -> Vec<String> {
+    each_once(lines, failed_test)
+}
+
+/// The tests that passed at their second try only: faults of their own, which fail no run, and must not be forgotten for it.
+pub(crate) fn unsteady(lines: &[String]) -> Vec<String> {
+    each_once(lines, |line| nextest(line.trim(), |word| word.starts_with("FLAKY")))
+}
+
+fn each_once(lines: &[String], name_in: impl Fn(&str) -> Option<String>) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for line in lines {
-        if let Some(name) = failed_test(&without_colours(line))
+        if let Some(name) = name_in(&without_colours(line))
             && !names.contains(&name)
         {
             names.push(name);
@@ -33,18 +42,24 @@ pub(crate) fn failed(lines: &[String]) -> Vec<String> {
 
 fn failed_test(line: &str) -> Option<String> {
     let line = line.trim();
-    nextest(line).or_else(|| cargo(line)).or_else(|| pytest(line)).or_else(|| node(line)).or_else(|| swift(line))
+    // `TRY 1 FAIL` is followed by the try that counts.
+    let ended_badly = |word: &str| {
+        matches!(word, "FAIL" | "TIMEOUT" | "ABORT") || word.starts_with("SIG") || word.starts_with("TRY 2 FAIL")
+    };
+    nextest(line, ended_badly)
+        .or_else(|| cargo(line))
+        .or_else(|| pytest(line))
+        .or_else(|| node(line))
+        .or_else(|| swift(line))
 }
 
-fn nextest(line: &str) -> Option<String> {
+fn nextest(line: &str, is_meant: impl Fn(&str) -> bool) -> Option<String> {
     let (word, rest) = line.split_once(" [")?;
-    // `TRY 2 FAIL` is told again at the end, without the try.
-    let ended_badly = matches!(word.trim(), "FAIL" | "TIMEOUT" | "ABORT" | "XFAIL") || word.starts_with("SIG");
     let (_elapsed, name) = rest.split_once(']')?;
     let name = name.trim();
     // `(1/9)`, the place in the run.
     let name = if name.starts_with('(') { name.split_once(')')?.1.trim() } else { name };
-    (ended_badly && !name.is_empty()).then(|| name.to_owned())
+    (is_meant(word.trim()) && !name.is_empty()).then(|| name.to_owned())
 }
 
 fn cargo(line: &str) -> Option<String> {
@@ -111,6 +126,20 @@ mod tests {
     #[test_case(""; "nothing")]
     fn other_lines_name_none(line: &str) {
         assert!(failed(&[line.to_owned()]).is_empty());
+    }
+
+    #[test]
+    fn a_test_that_passed_at_the_second_try_is_told_apart() {
+        let lines = [
+            "  TRY 1 FAIL [   0.045s] ( 1/43) oncewire tests::one",
+            "  TRY 2 PASS [   0.031s] ( 1/43) oncewire tests::one",
+            "   FLAKY 2/2 [   0.031s] ( 1/43) oncewire tests::one",
+            "  TRY 1 FAIL [   0.045s] ( 2/43) oncewire tests::two",
+            "  TRY 2 FAIL [   0.045s] ( 2/43) oncewire tests::two",
+        ];
+        let lines = lines.map(str::to_owned);
+        assert_eq!(unsteady(&lines), ["oncewire tests::one"]);
+        assert_eq!(failed(&lines), ["oncewire tests::two"]);
     }
 
     #[test]

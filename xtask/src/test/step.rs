@@ -55,11 +55,13 @@ pub(crate) struct Report {
     pub(crate) outcome: Outcome,
     /// The tests that failed, as far as the runner names them.
     pub(crate) failed: Vec<String>,
+    /// Those that failed and passed when they were run again.
+    pub(crate) unsteady: Vec<String>,
 }
 
 impl From<Outcome> for Report {
     fn from(outcome: Outcome) -> Self {
-        Self { outcome, failed: Vec::new() }
+        Self { outcome, failed: Vec::new(), unsteady: Vec::new() }
     }
 }
 
@@ -89,6 +91,7 @@ impl Step {
             Ok((lines, status)) => Report {
                 outcome: judge(&lines, status.success(), &status.to_string(), self.must_find_tests),
                 failed: names::failed(&lines),
+                unsteady: names::unsteady(&lines),
             },
             Err(problem) => broken(Tally::default(), problem).into(),
         }
