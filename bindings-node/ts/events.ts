@@ -21,6 +21,10 @@ export type EventName =
   | "restore_failed"
   | "tool_dropped"
   | "message_dropped"
+  | "login_needed"
+  | "login_done"
+  | "token_refreshed"
+  | "login_lost"
   | "call_finished"
   | "closed";
 
@@ -56,6 +60,8 @@ export interface Event {
   readonly delayMs?: number;
   /** The status of the answer. */
   readonly httpStatus?: number;
+  /** Where a person logs in, with `login_needed`. Whoever opens it logs in for this client: show it to that person alone. */
+  readonly url?: string;
   /** More, in words. */
   readonly reason?: string;
 }

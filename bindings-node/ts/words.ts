@@ -36,7 +36,7 @@ export type Kind =
 export type Phase = "queued" | "connecting" | "sending" | "awaiting_headers" | "streaming" | "resuming";
 
 /** Where a client stands. */
-export type State = "idle" | "connecting" | "ready" | "recovering" | "lost" | "closed";
+export type State = "idle" | "connecting" | "ready" | "recovering" | "lost" | "login_needed" | "closed";
 
 /** One HTTP request that tried to carry out a call, and what is known of it. */
 export interface Attempt {

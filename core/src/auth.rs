@@ -1,4 +1,4 @@
-//! The caller's token: asked for once, cached until a server answers 401, then asked for once more, however many calls saw the 401.
+//! The token: the caller's, or that of a login. Asked for once, cached until a server answers 401, then asked for once more, however many calls saw the 401.
 //!
 //! A provider that fails is not asked again at once: its failure stands for [`FAILURE_STANDS`], for the one refused token that it was asked
 //! about. Whoever wants a newer one in that time gets the same failure. It may open a login, or spend a refresh token.
@@ -16,7 +16,8 @@ use serde::Deserialize;
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout};
 
-use crate::transport::headers::bearer;
+use crate::oauth::{Access, Login, LoginError};
+use crate::transport::headers::{bearer, bound};
 use crate::vocabulary::background::Background;
 use crate::vocabulary::redact::Secrets;
 
@@ -33,20 +34,44 @@ pub type ProviderError = Box<dyn std::error::Error + Send + Sync>;
 pub(crate) type TokenProvider =
     Arc<dyn Fn(Option<String>) -> BoxFuture<'static, Result<String, ProviderError>> + Send + Sync>;
 
+/// Where tokens come from.
+#[derive(Clone, Default)]
+pub(crate) enum Source {
+    /// From nowhere: requests carry what the caller's headers say.
+    #[default]
+    None,
+    /// A function of the host.
+    Provider(TokenProvider),
+    /// A login of this client.
+    Login(Arc<Login>),
+}
+
+/// The serial of the token that a request of a login carries that has none yet.
+const NO_TOKEN: u64 = 0;
+
+/// How often a flight of somebody else is waited for that brings nothing new.
+const FLIGHTS: usize = 3;
+
 /// A token, as it goes into the `Authorization` header, and the count of tokens that came before it.
 #[derive(Clone)]
 pub(crate) struct Token {
     pub(crate) header: HeaderValue,
     pub(crate) serial: u64,
     value: Arc<str>,
-    /// The date after which it is good for nothing, where it says so itself.
+    /// The date after which it is good for nothing, where it says so itself, or the authorization server did.
     expires: Option<SystemTime>,
+    /// From then on a login may be refreshed; none if it cannot be.
+    renewable_from: Option<SystemTime>,
 }
 
 impl Token {
     /// Is it over by its own date?
     pub(crate) fn has_expired(&self, now: SystemTime) -> bool {
         self.expires.is_some_and(|expires| expires <= now)
+    }
+
+    fn is_renewable(&self, now: SystemTime) -> bool {
+        self.renewable_from.is_some_and(|from| from <= now)
     }
 }
 
@@ -58,10 +83,33 @@ impl fmt::Debug for Token {
 
 /// Why there is no token.
 #[derive(Clone, Debug, thiserror::Error)]
-#[error("the token provider failed: {0}")]
-pub(crate) struct TokenError(Arc<str>);
+pub(crate) enum TokenError {
+    /// The function of the host gave none.
+    #[error("the token provider failed: {0}")]
+    Provider(Arc<str>),
+    /// The login gave none.
+    #[error("there is no login: {0}")]
+    Login(LoginError),
+    /// A person is waited for, and the host does not want calls to wait.
+    #[error("there is no login yet: somebody has to log in first, and is asked to (event login_needed)")]
+    Waits,
+}
 
-type Flight = Shared<BoxFuture<'static, Result<Token, TokenError>>>;
+impl TokenError {
+    fn closed() -> Self {
+        Self::Provider("the client was closed".into())
+    }
+
+    /// How long it stands.
+    fn stands(&self) -> Duration {
+        match self {
+            Self::Provider(_) | Self::Waits => FAILURE_STANDS,
+            Self::Login(error) => error.stands(),
+        }
+    }
+}
+
+type Flight = Shared<BoxFuture<'static, Result<Option<Token>, TokenError>>>;
 
 #[derive(Default)]
 struct Cache {
@@ -71,6 +119,8 @@ struct Cache {
     failed: Option<Failed>,
     /// The serial of a token that was answered 401 in a call that ended with it.
     doubted: Option<u64>,
+    /// The login was asked, and has no token: the server says whether it wants one.
+    asked_in_vain: bool,
 }
 
 /// The provider's last failure, until it gives a token.
@@ -82,17 +132,37 @@ struct Failed {
 }
 
 impl Cache {
+    fn serial(&self) -> Option<u64> {
+        self.current.as_ref().map(|token| token.serial)
+    }
+
     /// The failure that stands for the current token.
     fn failure(&self) -> Option<TokenError> {
-        let refused = self.current.as_ref().map(|token| token.serial);
-        let failed = self.failed.as_ref().filter(|failed| failed.refused == refused)?;
-        (failed.at.elapsed() < FAILURE_STANDS).then(|| failed.error.clone())
+        let failed = self.failed.as_ref().filter(|failed| failed.refused == self.serial())?;
+        (failed.at.elapsed() < failed.error.stands()).then(|| failed.error.clone())
     }
+}
+
+/// What a flight is to bring.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Errand {
+    /// What there is.
+    First,
+    /// Another token than the current one, which was refused.
+    Another,
+    /// Another token than the current one, which ends; no person is asked for it.
+    Ahead,
+}
+
+/// What can be said at once.
+enum Next {
+    Known(Result<Option<Token>, TokenError>),
+    Flight(Flight),
 }
 
 /// The cached token and its single flight.
 pub(crate) struct TokenCache {
-    provider: Option<TokenProvider>,
+    source: Source,
     cache: Arc<Mutex<Cache>>,
     /// The serial of the current token, for those who wait for a newer one.
     newest: watch::Sender<u64>,
@@ -107,17 +177,30 @@ impl fmt::Debug for TokenCache {
 }
 
 impl TokenCache {
-    pub(crate) fn new(provider: Option<TokenProvider>, background: Background, secrets: Arc<Secrets>) -> Self {
-        Self { provider, cache: Arc::default(), newest: watch::Sender::new(0), background, secrets }
+    pub(crate) fn new(source: Source, background: Background, secrets: Arc<Secrets>) -> Self {
+        Self { source, cache: Arc::default(), newest: watch::Sender::new(NO_TOKEN), background, secrets }
     }
 
-    pub(crate) fn has_provider(&self) -> bool {
-        self.provider.is_some()
+    pub(crate) fn has_source(&self) -> bool {
+        !matches!(self.source, Source::None)
+    }
+
+    /// The login that tokens come from.
+    pub(crate) fn login(&self) -> Option<&Arc<Login>> {
+        match &self.source {
+            Source::Login(login) => Some(login),
+            Source::None | Source::Provider(_) => None,
+        }
     }
 
     /// The serial of the cached token.
     pub(crate) fn serial(&self) -> Option<u64> {
-        lock(&self.cache).current.as_ref().map(|token| token.serial)
+        lock(&self.cache).serial().or_else(|| self.serial_of_none())
+    }
+
+    /// The serial that a request carries that has no token: a login may come by one, others never do.
+    pub(crate) fn serial_of_none(&self) -> Option<u64> {
+        self.login().map(|_| NO_TOKEN)
     }
 
     /// The cached token, or the first one. Of a doubted token a newer one is asked for first. If there is none to be had, the doubted
@@ -125,24 +208,24 @@ impl TokenCache {
     pub(crate) async fn get(&self) -> Result<Option<Token>, TokenError> {
         let doubted = lock(&self.cache).doubted.take();
         if let Some(doubted) = doubted
-            && let Ok(token) = self.newer_than(Some(doubted)).await
+            && let Ok(token) = self.newer_than(Some(doubted), false).await
         {
             return Ok(token);
         }
-        self.newer_than(None).await
+        self.newer_than(None, false).await
     }
 
     /// This token was answered 401, and nothing was done about it yet: the next request asks for another one.
     pub(crate) fn doubt(&self, serial: u64) {
         let mut cache = lock(&self.cache);
-        if cache.current.as_ref().is_some_and(|token| token.serial == serial) {
+        if cache.serial().or_else(|| self.serial_of_none()) == Some(serial) {
             cache.doubted = Some(serial);
         }
     }
 
     /// A token newer than the refused one.
     pub(crate) async fn refresh(&self, refused: u64) -> Result<Option<Token>, TokenError> {
-        self.newer_than(Some(refused)).await
+        self.newer_than(Some(refused), false).await
     }
 
     /// Completes when somebody got a token that is newer than this one. Asks for none.
@@ -151,81 +234,184 @@ impl TokenCache {
         let _ = self.newest.subscribe().wait_for(|newest| *newest > than).await;
     }
 
-    async fn newer_than(&self, refused: Option<u64>) -> Result<Option<Token>, TokenError> {
-        let Some(provider) = &self.provider else { return Ok(None) };
-        let flight = {
-            let mut cache = lock(&self.cache);
-            match (&cache.current, refused) {
-                (Some(token), None) => return Ok(Some(token.clone())),
-                (Some(token), Some(serial)) if token.serial > serial => return Ok(Some(token.clone())),
-                _ => {}
-            }
-            if let Some(flight) = &cache.flight {
-                flight.clone()
-            } else if let Some(error) = cache.failure() {
-                return Err(error);
-            } else {
-                let flight = self.ask(provider, &mut cache);
-                cache.flight = Some(flight.clone());
-                flight
-            }
-        };
-        flight.await.map(Some)
+    /// Makes sure that there is a login, whatever failed a moment ago, and waits for the person.
+    pub(crate) async fn log_in(&self) -> Result<(), TokenError> {
+        lock(&self.cache).failed = None;
+        if self.newer_than(None, true).await?.is_some_and(|token| !token.has_expired(SystemTime::now())) {
+            return Ok(());
+        }
+        let serial = self.serial().unwrap_or(NO_TOKEN);
+        self.newer_than(Some(serial), true).await.map(drop)
     }
 
-    /// Asks the provider in a task of its own: no caller's cancellation stops it.
-    fn ask(&self, provider: &TokenProvider, cache: &mut Cache) -> Flight {
-        let refused = cache.current.as_ref().map(|token| token.value.to_string());
-        let refused_serial = cache.current.as_ref().map(|token| token.serial);
+    /// Ends the login. In a task of its own: no caller's cancellation leaves it half ended.
+    pub(crate) async fn log_out(&self) -> Result<(), TokenError> {
+        let Source::Login(login) = &self.source else { return Ok(()) };
+        let (login, cache) = (Arc::clone(login), Arc::clone(&self.cache));
+        let ending = self.background.spawn(async move {
+            let ended = login.log_out().await;
+            let mut cache = lock(&cache);
+            (cache.current, cache.failed, cache.doubted, cache.asked_in_vain) = (None, None, None, true);
+            ended
+        });
+        ending.await.map_err(|_| TokenError::closed())?.map_err(TokenError::Login)
+    }
+
+    /// A token newer than the refused one, or any. `patiently`: the person is waited for, whatever the options say.
+    async fn newer_than(&self, refused: Option<u64>, patiently: bool) -> Result<Option<Token>, TokenError> {
+        for _ in 0..FLIGHTS {
+            let flight = match self.next(refused) {
+                Next::Known(known) => return known,
+                Next::Flight(flight) => flight,
+            };
+            let landed = match self.login().filter(|login| !patiently && !login.calls_wait()) {
+                None => flight.await?,
+                Some(login) => tokio::select! {
+                    biased;
+                    landed = flight => landed?,
+                    () = login.waits() => return Err(TokenError::Waits),
+                },
+            };
+            // It may have been on another errand.
+            if refused.is_none_or(|refused| landed.as_ref().is_some_and(|token| token.serial > refused)) {
+                return Ok(landed);
+            }
+        }
+        Err(TokenError::Provider("nothing newer came".into()))
+    }
+
+    fn next(&self, refused: Option<u64>) -> Next {
+        let now = SystemTime::now();
+        let mut cache = lock(&self.cache);
+        let errand = match (&self.source, &cache.current, refused) {
+            (Source::None, _, _) => return Next::Known(Ok(None)),
+            (_, Some(token), Some(serial)) if token.serial > serial => return Next::Known(Ok(Some(token.clone()))),
+            (_, _, Some(_)) => Errand::Another,
+            (_, Some(token), None) if !token.is_renewable(now) => return Next::Known(Ok(Some(token.clone()))),
+            (_, Some(_), None) => Errand::Ahead,
+            (Source::Login(_), None, None) if cache.asked_in_vain => return Next::Known(Ok(None)),
+            (_, None, None) => Errand::First,
+        };
+        // A token that is good for a while is used until there is a new one, and also if there is none to be had.
+        let still_good = cache.current.clone().filter(|token| errand == Errand::Ahead && !token.has_expired(now));
+        if cache.flight.is_none() {
+            if let Some(error) = cache.failure() {
+                return Next::Known(still_good.map(Some).ok_or(error));
+            }
+            cache.flight = Some(self.send(errand, &mut cache));
+        }
+        match (still_good, &cache.flight) {
+            (Some(token), _) => Next::Known(Ok(Some(token))),
+            (None, Some(flight)) => Next::Flight(flight.clone()),
+            (None, None) => Next::Known(Ok(None)),
+        }
+    }
+
+    /// Asks the source in a task of its own: no caller's cancellation stops it.
+    fn send(&self, errand: Errand, cache: &mut Cache) -> Flight {
+        let refused = cache.current.clone();
         cache.serials += 1;
         let serial = cache.serials;
-        let refused_value = refused.clone();
-        let provider = Arc::clone(provider);
+        let asking: BoxFuture<'static, Result<Option<Token>, TokenError>> = match &self.source {
+            Source::None => std::future::ready(Ok(None)).boxed(),
+            Source::Provider(provider) => {
+                let refused = refused.as_ref().map(|token| token.value.to_string());
+                let closing = self.background.closing().clone();
+                let asked = asked(Arc::clone(provider), refused, serial, Arc::clone(&self.secrets));
+                async move {
+                    tokio::select! {
+                        token = asked => token.map(Some),
+                        () = closing.cancelled() => Err(TokenError::closed()),
+                    }
+                }
+                .boxed()
+            }
+            Source::Login(login) => {
+                let login = Arc::clone(login);
+                // What must not be cut off when the client closes is finished; what waits for a person ends by itself.
+                async move {
+                    let current = refused.as_ref().map(|token| &*token.value);
+                    let access = match (errand, current) {
+                        (Errand::First, _) => login.current().await,
+                        (Errand::Ahead, Some(current)) => login.renew_ahead(current).await,
+                        (Errand::Another | Errand::Ahead, current) => login.renew(current).await.map(Some),
+                    };
+                    match access.map_err(TokenError::Login)? {
+                        Some(access) => of_login(&access, serial).map(Some),
+                        // There is nothing to renew it with: the server says what it wants.
+                        None if errand == Errand::Ahead => {
+                            Ok(refused.map(|token| Token { renewable_from: None, ..token }))
+                        }
+                        None => Ok(None),
+                    }
+                }
+                .boxed()
+            }
+        };
+        let refused = cache.serial();
         let shared_cache = Arc::clone(&self.cache);
         let newest = self.newest.clone();
-        let closing = self.background.closing().clone();
-        let secrets = Arc::clone(&self.secrets);
         let task = self.background.spawn(async move {
-            let asking =
-                std::panic::AssertUnwindSafe(timeout(PROVIDER_PATIENCE, async move { provider(refused).await }));
-            let asked = tokio::select! {
-                asked = asking.catch_unwind() => asked,
-                () = closing.cancelled() => return Err(TokenError("the client was closed".into())),
-            };
-            let result = match asked {
-                Ok(Ok(Ok(value))) if Some(&value) == refused_value.as_ref() => {
-                    Err(TokenError("it gave the refused token again".into()))
-                }
-                Ok(Ok(Ok(value))) => {
-                    secrets.add_token(&value);
-                    token(&value, serial)
-                }
-                Ok(Ok(Err(error))) => Err(TokenError(error.to_string().into())),
-                Ok(Err(_)) => Err(TokenError(format!("no token within {} s", PROVIDER_PATIENCE.as_secs()).into())),
-                Err(_) => Err(TokenError("it panicked".into())),
-            };
+            let result = asking.await;
             let mut cache = lock(&shared_cache);
             cache.flight = None;
             match &result {
-                Ok(token) => {
+                Ok(Some(token)) => {
                     cache.current = Some(token.clone());
                     cache.failed = None;
-                    newest.send_replace(serial);
+                    newest.send_replace(token.serial);
                 }
+                Ok(None) => cache.asked_in_vain = true,
                 Err(error) => {
                     let error = error.clone();
-                    cache.failed = Some(Failed { refused: refused_serial, at: Instant::now(), error });
+                    cache.failed = Some(Failed { refused, at: Instant::now(), error });
                 }
             }
             result
         });
-        async move { task.await.unwrap_or_else(|_| Err(TokenError("the client was closed".into()))) }.boxed().shared()
+        async move { task.await.unwrap_or_else(|_| Err(TokenError::closed())) }.boxed().shared()
+    }
+}
+
+/// What the provider gives, asked with the refused token.
+async fn asked(
+    provider: TokenProvider,
+    refused: Option<String>,
+    serial: u64,
+    secrets: Arc<Secrets>,
+) -> Result<Token, TokenError> {
+    let failed = |why: String| TokenError::Provider(why.into());
+    let refused_value = refused.clone();
+    let asking = std::panic::AssertUnwindSafe(timeout(PROVIDER_PATIENCE, async move { provider(refused).await }));
+    match asking.catch_unwind().await {
+        Ok(Ok(Ok(value))) if Some(&value) == refused_value.as_ref() => {
+            Err(failed("it gave the refused token again".to_owned()))
+        }
+        Ok(Ok(Ok(value))) => {
+            secrets.add_token(&value);
+            token(&value, serial)
+        }
+        Ok(Ok(Err(error))) => Err(failed(error.to_string())),
+        Ok(Err(_)) => Err(failed(format!("no token within {} s", PROVIDER_PATIENCE.as_secs()))),
+        Err(_) => Err(failed("it panicked".to_owned())),
     }
 }
 
 fn token(value: &str, serial: u64) -> Result<Token, TokenError> {
-    let header = bearer(value).map_err(|error| TokenError(error.to_string().into()))?;
-    Ok(Token { header, serial, value: value.into(), expires: expiry(value) })
+    let header = bearer(value).map_err(|error| TokenError::Provider(error.to_string().into()))?;
+    Ok(Token { header, serial, value: value.into(), expires: expiry(value), renewable_from: None })
+}
+
+fn of_login(access: &Access, serial: u64) -> Result<Token, TokenError> {
+    let header = if access.bound { bound(&access.value) } else { bearer(&access.value) };
+    let header = header.map_err(|error| TokenError::Login(LoginError::lasting(error.to_string())))?;
+    Ok(Token {
+        header,
+        serial,
+        value: access.value.as_str().into(),
+        expires: access.expires.or_else(|| expiry(&access.value)),
+        renewable_from: access.renewable_from,
+    })
 }
 
 /// The date of a JSON Web Token (RFC 7519, section 4.1.4). It is read, and not verified: that is the server's business.
@@ -303,7 +489,7 @@ mod tests {
             let given = if number >= fails_from { Err("no more".into()) } else { Ok(format!("token-{number}")) };
             Box::pin(async move { given })
         });
-        (TokenCache::new(Some(provider), Background::new(Handle::current()), Arc::default()), asked)
+        (TokenCache::new(Source::Provider(provider), Background::new(Handle::current()), Arc::default()), asked)
     }
 
     async fn serial_of(cache: &TokenCache) -> u64 {
@@ -356,7 +542,7 @@ mod tests {
 
     #[tokio::test]
     async fn without_a_provider_there_is_nothing_to_doubt() {
-        let cache = TokenCache::new(None, Background::new(Handle::current()), Arc::default());
+        let cache = TokenCache::new(Source::None, Background::new(Handle::current()), Arc::default());
         cache.doubt(1);
         assert!(cache.get().await.unwrap().is_none());
     }

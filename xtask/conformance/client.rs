@@ -2,12 +2,16 @@
 //!
 //! It behaves alike in every scenario: it lists what the server offers and calls each of it once. The few that ask for more are named in `run`.
 
-use std::env;
+use std::sync::Arc;
 use std::time::Duration;
+use std::{env, io};
 
 use anyhow::{Context as _, Result, ensure};
+use oncewire::oauth::{MemoryStore, OAuth};
 use oncewire::{Client, EventName, Tool};
 use serde_json::{Map, Value, json};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
@@ -23,7 +27,7 @@ async fn main() -> Result<()> {
 async fn run(url: &str) -> Result<()> {
     let scenario = env::var("MCP_CONFORMANCE_SCENARIO").context("MCP_CONFORMANCE_SCENARIO is not set")?;
     let (heard, mut listening) = mpsc::unbounded_channel();
-    let client = Client::builder(url)
+    let mut builder = Client::builder(url)
         // What is left out is filled with the defaults of the schema: by the client, not here.
         .on_elicitation(|_| async { Ok(json!({ "action": "accept", "content": {} })) })
         // Nothing asks for these two; they are declared.
@@ -34,9 +38,11 @@ async fn run(url: &str) -> Result<()> {
                 // Nobody listens any more when the scenario is over.
                 let _ = heard.send(());
             }
-        })
-        .connect()
-        .await?;
+        });
+    if let Some(login) = scenario.strip_prefix("auth/") {
+        builder = builder.oauth(oauth(login)?);
+    }
+    let client = builder.connect().await?;
     ensure!(client.era() == Some(era()), "the client speaks the wrong era: {:?}", client.era());
     match scenario.as_str() {
         "elicitation-sep1034-client-defaults" => {
@@ -58,6 +64,61 @@ async fn run(url: &str) -> Result<()> {
     }
     client.close().await;
     Ok(())
+}
+
+/// How the client logs in: as a person's in a browser, unless the scenario gives it something else to log in with.
+fn oauth(scenario: &str) -> Result<OAuth> {
+    let context = env::var("MCP_CONFORMANCE_CONTEXT").unwrap_or_else(|_| "{}".to_owned());
+    let context: Value = serde_json::from_str(&context)?;
+    let text = |name: &str| context[name].as_str().map(str::to_owned).with_context(|| format!("{name} is not given"));
+    let oauth =
+        OAuth::new().store(Arc::new(MemoryStore::new())).receive(|url| async move { Ok(redirect(&url).await?) });
+    Ok(match scenario {
+        "basic-cimd" => oauth.client_metadata_url("https://conformance-test.local/client-metadata.json"),
+        "pre-registration" => {
+            oauth.client_id(text("client_id")?).client_secret(text("client_secret")?).issuer(text("issuer")?)
+        }
+        "client-credentials-basic" => {
+            oauth.client_id(text("client_id")?).client_secret(text("client_secret")?).client_credentials()
+        }
+        "client-credentials-jwt" => oauth
+            .client_id(text("client_id")?)
+            .private_key(text("private_key_pem")?, text("signing_algorithm")?)
+            .client_credentials(),
+        "enterprise-managed-authorization" => {
+            let id_token = text("idp_id_token")?;
+            let id_token = move || std::future::ready(Ok(id_token.clone()));
+            oauth.client_id(text("client_id")?).client_secret(text("client_secret")?).enterprise(
+                text("idp_token_endpoint")?,
+                text("idp_client_id")?,
+                None,
+                id_token,
+            )
+        }
+        "wif-jwt-bearer" => {
+            let assertion = text("valid_jwt")?;
+            oauth.client_id(text("client_id")?).workload_identity(move || std::future::ready(Ok(assertion.clone())))
+        }
+        "dpop" | "dpop-nonce" => oauth.dpop(true),
+        _ => oauth,
+    })
+}
+
+/// What the browser of a person would do: the suite's authorization servers grant everything, and send it back at once.
+async fn redirect(url: &str) -> Result<String, io::Error> {
+    let broken = || io::Error::other("what came is no redirect");
+    let rest = url.strip_prefix("http://").ok_or_else(broken)?;
+    let (host, path) = rest.split_once('/').ok_or_else(broken)?;
+    let mut stream = TcpStream::connect(host).await?;
+    let request = format!("GET /{path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).await?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await?;
+    let location = answer.lines().find_map(|line| {
+        let (name, value) = line.split_once(':')?;
+        name.eq_ignore_ascii_case("location").then(|| value.trim().to_owned())
+    });
+    location.ok_or_else(broken)
 }
 
 /// The era of the version that the scenario is run with. The client finds it out by itself.

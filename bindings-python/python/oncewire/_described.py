@@ -48,7 +48,8 @@ class Described:
 
     @property
     def state(self) -> State:
-        """Where the client stands: `idle`, `connecting`, `ready`, `recovering`, `lost`, `closed`."""
+        """Where the client stands: `idle`, `connecting`, `ready`, `recovering`, `lost`, `closed`; `login_needed` while it waits for a
+        person to log in."""
         return self._native.state
 
     @property

@@ -53,6 +53,8 @@ class Event:
     """How long the decision waits first."""
     http_status: int | None
     """The status of the answer."""
+    url: str | None
+    """Where a person logs in, with `login_needed`. Whoever opens it logs in for this client: show it to that person alone."""
     reason: str | None
     """More, in words."""
     _fields: dict[str, Any] = field(repr=False, compare=False)
@@ -80,6 +82,7 @@ class Event:
             decision=fields.get("decision"),
             delay=_duration(fields.get("delay_ms")),
             http_status=fields.get("http_status"),
+            url=fields.get("url"),
             reason=fields.get("reason"),
             _fields=fields,
         )

@@ -55,12 +55,16 @@ EventName = Literal[
     "restore_failed",
     "tool_dropped",
     "message_dropped",
+    "login_needed",
+    "login_done",
+    "token_refreshed",
+    "login_lost",
     "call_finished",
     "closed",
 ]
 """What happened inside a client."""
 
-State = Literal["idle", "connecting", "ready", "recovering", "lost", "closed"]
+State = Literal["idle", "connecting", "ready", "recovering", "lost", "login_needed", "closed"]
 """Where a client stands."""
 
 Resend = Literal["always", "default", "never"]

@@ -60,7 +60,7 @@ public final class Client: Sendable {
         }
     }
 
-    /// Where the client stands: `idle`, `connecting`, `ready`, `recovering`, `lost`, `closed`.
+    /// Where the client stands: `idle`, `connecting`, `ready`, `recovering`, `lost`, `closed`; `login_needed` while it waits for a person to log in.
     public var state: String { native.state() }
     /// Is the client closed, or closing?
     public var isClosed: Bool { native.isClosed() }

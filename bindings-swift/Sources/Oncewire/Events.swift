@@ -23,6 +23,10 @@ public struct EventName: Word {
     public static let restoreFailed = EventName(rawValue: "restore_failed")
     public static let toolDropped = EventName(rawValue: "tool_dropped")
     public static let messageDropped = EventName(rawValue: "message_dropped")
+    public static let loginNeeded = EventName(rawValue: "login_needed")
+    public static let loginDone = EventName(rawValue: "login_done")
+    public static let tokenRefreshed = EventName(rawValue: "token_refreshed")
+    public static let loginLost = EventName(rawValue: "login_lost")
     public static let callFinished = EventName(rawValue: "call_finished")
     public static let closed = EventName(rawValue: "closed")
 }
@@ -62,6 +66,8 @@ public struct Event: JSONBacked {
     public var delay: Duration? { json["delay_ms"]?.intValue.map { .milliseconds($0) } }
     /// The status of the answer.
     public var httpStatus: Int? { json["http_status"]?.intValue }
+    /// Where a person logs in, with `loginNeeded`. Whoever opens it logs in for this client: show it to that person alone.
+    public var url: String? { json["url"]?.stringValue }
     /// More, in words.
     public var reason: String? { json["reason"]?.stringValue }
 }

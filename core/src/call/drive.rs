@@ -259,6 +259,7 @@ impl Driver {
             Charge::Free => return,
             Charge::Ambiguous => &mut self.counts.ambiguous_resends,
             Charge::Refresh => &mut self.counts.refreshes,
+            Charge::StepUp => &mut self.counts.step_ups,
             Charge::RefusedStream => &mut self.counts.refused_streams,
             Charge::Terms => &mut self.counts.terms_refusals,
             Charge::RateLimit => &mut self.counts.rate_limit_waits,

@@ -17,6 +17,7 @@ use crate::exchange::wire::Unready;
 use crate::policy::backoff::{Backoff, NEVER_SENT_MAX};
 use crate::policy::decide::{Ambiguity, Counts, Hints, SessionStanding, Situation, TokenStanding, Wait};
 use crate::session::subscriptions::Wish;
+use crate::transport::classify::Class;
 use crate::vocabulary::error::Error;
 use crate::vocabulary::outcome::{Execution, Kind, Phase};
 
@@ -81,7 +82,8 @@ impl Driver {
             proof: facts.proof,
             ambiguity: self.ambiguity(target),
             token: match facts.token {
-                _ if !tokens.has_provider() => TokenStanding::NoProvider,
+                _ if !tokens.has_source() => TokenStanding::NoProvider,
+                _ if facts.class == Class::ScopeMissing && tokens.login().is_none() => TokenStanding::NoProvider,
                 carried if carried == tokens.serial() => TokenStanding::Refused,
                 _ => TokenStanding::Fresh,
             },

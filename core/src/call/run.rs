@@ -16,7 +16,7 @@ use crate::vocabulary::clock::{CallClock, Timeouts};
 use crate::vocabulary::error::Error;
 use crate::vocabulary::event::{Event, EventName};
 use crate::vocabulary::method::Method;
-use crate::vocabulary::outcome::{Execution, Kind};
+use crate::vocabulary::outcome::{Execution, Kind, Phase};
 
 /// Carries out one call on this clock.
 pub(crate) async fn run(engine: Arc<Engine>, spec: Spec, clock: Arc<CallClock>) -> Result<Answered, Error> {
@@ -133,4 +133,12 @@ pub(crate) fn handshake_failed(engine: &Engine, why: &NoSession) -> Error {
     let clock = Arc::new(CallClock::start(Timeouts::default()));
     let record = CallRecord::new(Method::raw("initialize"), None, None, server(engine), clock, None);
     verdict::without_session(&record, why).without(engine.wire.secrets())
+}
+
+/// The error of something that is no call, and for which nothing was sent to the server.
+pub(crate) fn not_sent(engine: &Engine, what: &'static str, kind: Kind, reason: String) -> Error {
+    let clock = Arc::new(CallClock::start(Timeouts::default()));
+    let record = CallRecord::new(Method::raw(what), None, None, server(engine), clock, None);
+    let circumstances = verdict::Circumstances { reason, ..verdict::Circumstances::default() };
+    verdict::failed(&record, kind, Phase::Queued, circumstances).without(engine.wire.secrets())
 }

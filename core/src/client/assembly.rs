@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use tokio::runtime::Handle;
 
-use super::draft::Parts;
-use crate::auth::TokenCache;
+use super::draft::{Parts, Tokens};
+use crate::auth::{Source, TokenCache};
 use crate::call::cursors::Cursors;
 use crate::call::engine::Engine;
 use crate::exchange::wire::{OfCaller, Wire};
+use crate::oauth::Login;
 use crate::policy::budget::Budget;
 use crate::session::cache::ResultCache;
 use crate::session::handshake::Handshake;
@@ -30,8 +31,16 @@ pub(super) fn assemble(parts: Parts) -> Engine {
     let Parts { url, settings, exchange, headers, header_provider, secrets, token, handlers, observer } = parts;
     let secrets = Arc::new(secrets);
     let background = Background::new(Handle::current());
-    let tokens = TokenCache::new(token, background.clone(), Arc::clone(&secrets));
-    let events = EventSink::new(observer, Arc::clone(&secrets), address(&url).into());
+    let events = Arc::new(EventSink::new(observer, Arc::clone(&secrets), address(&url).into()));
+    let source = match token {
+        Tokens::None => Source::None,
+        Tokens::Provider(provider) => Source::Provider(provider),
+        Tokens::Login(parts) => {
+            let (events, secrets) = (Arc::clone(&events), Arc::clone(&secrets));
+            Source::Login(Arc::new(Login::new(*parts, url.clone(), events, secrets, background.clone())))
+        }
+    };
+    let tokens = TokenCache::new(source, background.clone(), Arc::clone(&secrets));
     let cookies = settings.cookies.then(CookieJar::default);
     let caller = OfCaller { headers, provider: header_provider, secrets, cookies };
     let wire = Arc::new(Wire::new(exchange, url, caller, tokens, events, background));

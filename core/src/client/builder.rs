@@ -26,7 +26,7 @@ use crate::vocabulary::method::Method;
 #[derive(Clone)]
 #[must_use = "a builder does nothing until connect() or build()"]
 pub struct ClientBuilder {
-    draft: Draft,
+    pub(super) draft: Draft,
     lazy: bool,
 }
 

@@ -12,6 +12,7 @@ use crate::call::options::{CallOptions, above_zero};
 use crate::call::settings::Settings;
 use crate::exchange::answer::Limits;
 use crate::exchange::wire::HeaderProvider;
+use crate::oauth::{Fetch, LoginParts, OAuth};
 use crate::policy::backoff::{self, BackoffBounds};
 use crate::policy::budget::{self, BudgetSize};
 use crate::transport::exchange::Exchange;
@@ -34,9 +35,16 @@ pub(crate) struct Parts {
     pub(crate) headers: http::HeaderMap,
     pub(crate) header_provider: Option<HeaderProvider>,
     pub(crate) secrets: Secrets,
-    pub(crate) token: Option<TokenProvider>,
+    pub(crate) token: Tokens,
     pub(crate) handlers: Handlers,
     pub(crate) observer: Option<Observer>,
+}
+
+/// Where tokens come from.
+pub(crate) enum Tokens {
+    None,
+    Provider(TokenProvider),
+    Login(Box<LoginParts>),
 }
 
 /// The options as they were given.
@@ -50,6 +58,7 @@ pub(crate) struct Draft {
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) header_provider: Option<HeaderProvider>,
     pub(crate) token: Option<TokenProvider>,
+    pub(crate) oauth: Option<OAuth>,
     pub(crate) handlers: Handlers,
     pub(crate) observer: Option<Observer>,
     pub(crate) exchange: Option<Arc<dyn Exchange>>,
@@ -90,6 +99,7 @@ impl Draft {
             headers: Vec::new(),
             header_provider: None,
             token: None,
+            oauth: None,
             handlers: Handlers::default(),
             observer: None,
             exchange: None,
@@ -139,6 +149,14 @@ impl Draft {
         if matches!(http.proxy, ProxySetting::Environment) && is_exempt(&url) {
             http.proxy = ProxySetting::None;
         }
+        let token = match (self.token, self.oauth) {
+            (Some(_), Some(_)) => {
+                return Err(OptionError::new("oauth", "it stands beside token: give the one or the other"));
+            }
+            (Some(provider), None) => Tokens::Provider(provider),
+            (None, Some(oauth)) => Tokens::Login(Box::new(login(oauth, &url, &http, self.exchange.as_ref())?)),
+            (None, None) => Tokens::None,
+        };
         let exchange = match self.exchange {
             Some(exchange) => exchange,
             None => Arc::new(HttpExchange::new(http)?),
@@ -150,11 +168,26 @@ impl Draft {
             headers,
             header_provider: self.header_provider,
             secrets,
-            token: self.token,
+            token,
             handlers: self.handlers,
             observer: self.observer,
         })
     }
+}
+
+/// The parts of the login. Its requests go out over the same exchange, or over connections of their own with the same settings.
+fn login(
+    oauth: OAuth,
+    url: &Url,
+    http: &HttpSettings,
+    exchange: Option<&Arc<dyn Exchange>>,
+) -> Result<LoginParts, OptionError> {
+    oauth.check()?;
+    let fetch = match exchange {
+        Some(exchange) => Fetch::over(Arc::clone(exchange), url),
+        None => Fetch::over_network(http, url)?,
+    };
+    LoginParts::new(oauth, fetch)
 }
 
 /// The URL, checked; its text is never repeated, because it may hold a secret.

@@ -4,6 +4,7 @@ mod assembly;
 pub(crate) mod builder;
 mod draft;
 mod handle;
+mod login;
 mod pages;
 pub(crate) mod request;
 
@@ -78,10 +79,13 @@ impl Client {
         self.engine().wire.events.subscribe()
     }
 
-    /// Where the client stands: `idle`, `connecting`, `ready`, `recovering`, `lost`, `closed`.
+    /// Where the client stands: `idle`, `connecting`, `ready`, `recovering`, `lost`, `closed`; `login_needed` as long as it waits for a person
+    /// to log in, whatever the session.
     #[must_use]
     pub fn state(&self) -> &'static str {
-        self.engine().sessions.state().as_str()
+        let state = self.engine().sessions.state();
+        let waits = self.engine().wire.tokens.login().is_some_and(|login| login.is_waiting());
+        if waits && state != State::Closed { "login_needed" } else { state.as_str() }
     }
 
     /// Is the client closed, or closing?

@@ -9,12 +9,14 @@ use std::time::{Duration, SystemTime};
 use bytes::Bytes;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
+use http::header::AUTHORIZATION;
 use http::{HeaderMap, HeaderValue, Method, header};
 use tokio::time::timeout;
 use url::Url;
 
 use super::elsewhere::Unanswered;
 use crate::auth::{PROVIDER_PATIENCE, ProviderError, Token, TokenCache, TokenError};
+use crate::oauth::{DPOP, LoginError};
 use crate::rpc::id::IdSource;
 use crate::transport::classify::{self, Redirect};
 use crate::transport::cookies::CookieJar;
@@ -59,7 +61,7 @@ pub(crate) struct Wire {
     pub(crate) ids: IdSource,
     /// Requests whose answer may come on another stream.
     pub(crate) unanswered: Unanswered,
-    pub(crate) events: EventSink,
+    pub(crate) events: Arc<EventSink>,
     pub(crate) background: Background,
     pub(crate) leftovers: Leftovers,
 }
@@ -119,7 +121,7 @@ impl Wire {
         url: Url,
         caller: OfCaller,
         tokens: TokenCache,
-        events: EventSink,
+        events: Arc<EventSink>,
         background: Background,
     ) -> Self {
         Self {
@@ -200,7 +202,8 @@ impl Wire {
 
     fn identity_of(&self, token: Option<&Token>, caller: &HeaderMap) -> Identity {
         let headers = headers::digest(caller, &self.digests);
-        Identity { token: token.map(|token| token.serial), headers }
+        let token = token.map(|token| token.serial).or_else(|| self.tokens.serial_of_none());
+        Identity { token, headers }
     }
 
     async fn standing(&self, carried: Carried) -> Result<(Standing, Identity), Unready> {
@@ -269,9 +272,14 @@ impl Wire {
             if let Some(cookies) = &self.caller.cookies {
                 cookies.give(&sent.url, &mut sent.headers);
             }
+            self.prove(&mut sent)
+                .map_err(|error| WireFailure { cause: Cause::BadRequest, source: Some(Box::new(error)) })?;
             let mut response = exchange.send(sent).await.map_err(|failure| after_hops(hop, failure))?;
             if let Some(cookies) = &self.caller.cookies {
                 cookies.take(&request.url, &response.headers, self.secrets());
+            }
+            if let Some(login) = self.tokens.login() {
+                login.heard(response.status, &response.headers);
             }
             let target = match classify::redirect(response.status, &response.headers, &request.url) {
                 Redirect::Follow(url) if hop < REDIRECTS => {
@@ -291,6 +299,17 @@ impl Wire {
             return Ok(response);
         }
         Err(WireFailure::new(Cause::Other))
+    }
+
+    /// A token that is bound to a key goes out with a proof of its own for each request.
+    fn prove(&self, request: &mut WireRequest) -> Result<(), LoginError> {
+        let (Some(login), Some(authorization)) = (self.tokens.login(), request.headers.get(AUTHORIZATION)) else {
+            return Ok(());
+        };
+        if let Some(proof) = login.proof(&request.method, &request.url, authorization)? {
+            request.headers.insert(DPOP, proof);
+        }
+        Ok(())
     }
 
     /// Closes the connections that nobody uses any more.

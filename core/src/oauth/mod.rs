@@ -1,15 +1,45 @@
-//! The login of a client: where it is kept, so that it outlives the process.
+//! The login of a client with its server: OAuth 2.1, as MCP 2026-07-28 has it, and what came before it.
+//!
+//! | room | what is in it |
+//! | --- | --- |
+//! | `options` | what a host says |
+//! | `discovery`, `addresses`, `fetch` | who gives tokens, and what may be asked of whom |
+//! | `registration` | as whom the client logs in |
+//! | `authorize`, `log_in`, `loopback`, `browser` | a person in a browser |
+//! | `grants` | logins without a person |
+//! | `token_request`, `classify` | one request to a token endpoint, and what its answer means |
+//! | `refresh`, `step_up` | how a login is renewed, and widened |
+//! | `record`, `store`, `login` | how it is kept, and shared by all processes of the machine |
+//! | `jwt`, `proof`, `pkce`, `random` | what is signed, proved and not to be guessed |
 
-#[cfg(test)]
+mod addresses;
+mod authorize;
 mod browser;
-#[cfg(test)]
+mod classify;
+mod discovery;
+mod error;
+mod fetch;
+mod grants;
 mod jwt;
-#[cfg(test)]
+mod log_in;
+mod login;
 mod loopback;
-#[cfg(test)]
+mod options;
 mod pkce;
-#[cfg(test)]
+mod proof;
 mod random;
+mod record;
+mod refresh;
+mod registration;
+mod revoke;
+mod step_up;
 mod store;
+mod token_request;
 
+pub use options::OAuth;
 pub use store::{FileStore, LoginStore, MemoryStore, StoreError, StoreErrorKind};
+
+pub(crate) use error::LoginError;
+pub(crate) use fetch::Fetch;
+pub(crate) use login::{Access, Login, LoginParts};
+pub(crate) use proof::DPOP;

@@ -19,7 +19,7 @@ mod tests;
 
 pub use bounds::{
     AMBIGUOUS_RESENDS, EMPTY_RESUMES, RATE_LIMIT_WAITS, RECOVERIES, REFRESHES, REFUSED_STREAMS, RESUME_WAIT_MAX,
-    SESSION_LOSSES, TERMS_REFUSALS,
+    SESSION_LOSSES, STEP_UPS, TERMS_REFUSALS,
 };
 pub use decision::{Charge, Decision, Wait};
 pub use situation::{Ambiguity, Counts, Hints, ProofStanding, SessionStanding, Situation, TokenStanding};

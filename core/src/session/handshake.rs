@@ -43,6 +43,8 @@ use crate::vocabulary::outcome::Kind;
 
 /// Tries of one flight. Those that found no server, or one that is not up yet, do not count: they have `connect_patience`.
 const TRIES: u32 = 2;
+/// Refreshes of a login in one flight.
+const LOGIN_REFRESHES: u32 = 3;
 /// Versions that are offered in one flight.
 const OFFERS: usize = 2;
 
@@ -79,12 +81,13 @@ impl Handshake {
         let began = Instant::now();
         let mut backoff = Backoff::new(self.backoff.capped(NEVER_SENT_MAX));
         let mut tries = 0;
-        let mut refreshed = false;
+        let mut refreshes = 0;
         let mut asked = false;
         let mut known = *lock(&self.verdict);
         let mut offers = vec![VERSIONS[0]];
         loop {
             let offer = offers.last().copied().unwrap_or(VERSIONS[0]);
+            self.await_login().await;
             let mut failed = match timeout(self.timeout, self.once(generation, offer)).await {
                 Ok(Ok(session)) => {
                     *lock(&self.trouble) = None;
@@ -116,10 +119,10 @@ impl Handshake {
                 }
                 HandshakeNext::Refresh => {
                     let again = self
-                        .refresh(failed.token, refreshed)
+                        .refresh(failed.token, refreshes)
                         .await
                         .map_err(|error| FlightFailure { reason: error.to_string(), ..(*failed.failure).clone() })?;
-                    refreshed = true;
+                    refreshes += 1;
                     if again {
                         continue;
                     }
@@ -169,10 +172,23 @@ impl Handshake {
         self.wire.background.closing()
     }
 
+    /// A person may take longer to log in than a try of the handshake may take. What comes of it, the try will see.
+    async fn await_login(&self) {
+        if self.wire.tokens.login().is_none() {
+            return;
+        }
+        tokio::select! {
+            _ = self.wire.tokens.get() => {}
+            () = self.closing().cancelled() => {}
+        }
+    }
+
     /// True if there is a token that was not refused yet.
-    async fn refresh(&self, refused: Option<u64>, refreshed: bool) -> Result<bool, TokenError> {
+    async fn refresh(&self, refused: Option<u64>, refreshes: u32) -> Result<bool, TokenError> {
+        // Of a login that does not exist yet the first refusal is the question, and the next one may ask for a nonce.
+        let most = if self.wire.tokens.login().is_some() { LOGIN_REFRESHES } else { 1 };
         match refused {
-            Some(refused) if !refreshed => Ok(self.wire.tokens.refresh(refused).await?.is_some()),
+            Some(refused) if refreshes < most => Ok(self.wire.tokens.refresh(refused).await?.is_some()),
             _ => Ok(false),
         }
     }

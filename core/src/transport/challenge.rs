@@ -22,6 +22,27 @@ pub(crate) enum Challenge {
     Nonce,
 }
 
+/// What a challenge asks for, as it is written: nobody has looked yet at whose it is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Asked {
+    /// Where the metadata of the resource is said to be (RFC 9728, section 5.1).
+    pub(crate) metadata: Option<String>,
+    /// The scopes that are wanted, parted by spaces (RFC 6750, section 3).
+    pub(crate) scope: Option<String>,
+    /// Why the request was refused.
+    pub(crate) error: Option<String>,
+}
+
+/// The first challenge of OAuth in these headers.
+pub(crate) fn asked(headers: &HeaderMap) -> Option<Asked> {
+    headers.get_all(WWW_AUTHENTICATE).iter().filter_map(|value| value.to_str().ok()).find_map(|value| {
+        let challenges = parse_challenges(value).ok()?;
+        let challenge = challenges.iter().find(|challenge| is_oauth(challenge))?;
+        let parameter = |name| parameter(challenge, name).filter(|value| !value.is_empty());
+        Some(Asked { metadata: parameter("resource_metadata"), scope: parameter("scope"), error: parameter("error") })
+    })
+}
+
 /// The challenge of this answer to a request for `url`, if it names our own resource.
 pub(crate) fn own_challenge(headers: &HeaderMap, url: &Url) -> Option<Challenge> {
     headers.get_all(WWW_AUTHENTICATE).iter().filter_map(|value| value.to_str().ok()).find_map(|value| {
@@ -34,14 +55,13 @@ fn is_oauth(challenge: &ChallengeRef<'_>) -> bool {
     ["bearer", "dpop"].iter().any(|scheme| challenge.scheme.eq_ignore_ascii_case(scheme))
 }
 
+fn parameter(challenge: &ChallengeRef<'_>, name: &str) -> Option<String> {
+    let named = challenge.params.iter().find(|(parameter, _)| parameter.eq_ignore_ascii_case(name));
+    named.map(|(_, value)| value.to_unescaped())
+}
+
 fn of_ours(challenge: &ChallengeRef<'_>, url: &Url) -> Option<Challenge> {
-    let parameter = |name: &str| {
-        challenge
-            .params
-            .iter()
-            .find(|(parameter, _)| parameter.eq_ignore_ascii_case(name))
-            .map(|(_, value)| value.to_unescaped())
-    };
+    let parameter = |name| parameter(challenge, name);
     let metadata = Url::parse(&parameter("resource_metadata")?).ok()?;
     if !is_metadata_of(&metadata, url) {
         return None;

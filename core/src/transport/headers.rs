@@ -219,6 +219,14 @@ pub(crate) fn bearer(token: &str) -> Result<HeaderValue, OptionError> {
     Ok(value)
 }
 
+/// `DPoP` and the token, which is bound to a key (RFC 9449, section 7.1), marked sensitive.
+pub(crate) fn bound(token: &str) -> Result<HeaderValue, OptionError> {
+    let mut value = HeaderValue::try_from(format!("DPoP {token}"))
+        .map_err(|_| OptionError::new("token", "it holds a character that a header cannot carry"))?;
+    value.set_sensitive(true);
+    Ok(value)
+}
+
 /// The caller's headers. What the client itself sets on every request (`accept`, `content-type`, `mcp-protocol-version`) is
 /// accepted here, because configurations often hold it, and overwritten when a request is made.
 pub(crate) fn from_caller<'a>(pairs: impl IntoIterator<Item = (&'a str, &'a str)>) -> Result<HeaderMap, OptionError> {

@@ -8,10 +8,13 @@
 //! is marked before it is handed over, and the mark is taken back only if the failure proves that no connection carried it.
 
 use std::fmt;
+use std::io;
+use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use futures_util::future::BoxFuture;
 use futures_util::stream::{self, BoxStream, Stream};
 use futures_util::{StreamExt, TryStreamExt};
 use reqwest::{Client, ClientBuilder, Proxy, redirect, retry};
@@ -47,6 +50,17 @@ impl HttpExchange {
     /// Names the option that cannot be used.
     pub(crate) fn new(settings: HttpSettings) -> Result<Self, OptionError> {
         Self::with_addresses(settings, Addresses::default())
+    }
+
+    /// The same, and names are resolved by this function, which may leave addresses out. Ports are zero.
+    ///
+    /// # Errors
+    /// Names the option that cannot be used.
+    pub(crate) fn resolving(
+        settings: HttpSettings,
+        resolve: impl Fn(String) -> BoxFuture<'static, io::Result<Vec<SocketAddr>>> + Send + Sync + 'static,
+    ) -> Result<Self, OptionError> {
+        Self::with_addresses(settings, Addresses::new(resolve))
     }
 
     fn with_addresses(settings: HttpSettings, addresses: Addresses) -> Result<Self, OptionError> {

@@ -54,6 +54,14 @@ pub enum EventName {
     ToolDropped,
     /// A message of the server could not be handed on: it cannot be read. `reason` says more, and nothing of what was in it.
     MessageDropped,
+    /// A person has to log in, at `url`.
+    LoginNeeded,
+    /// Somebody, or something, has logged in: there is a new login.
+    LoginDone,
+    /// The login was refreshed: there is a new token.
+    TokenRefreshed,
+    /// The login is not honoured any more, or cannot be refreshed; `reason` says why.
+    LoginLost,
     /// A call is over; `execution` is its verdict, cancelled calls included.
     CallFinished,
     /// The client is closed; the last event.
@@ -81,6 +89,10 @@ impl EventName {
             Self::RestoreFailed => "restore_failed",
             Self::ToolDropped => "tool_dropped",
             Self::MessageDropped => "message_dropped",
+            Self::LoginNeeded => "login_needed",
+            Self::LoginDone => "login_done",
+            Self::TokenRefreshed => "token_refreshed",
+            Self::LoginLost => "login_lost",
             Self::CallFinished => "call_finished",
             Self::Closed => "closed",
         }
@@ -141,6 +153,9 @@ pub struct Event {
     /// The status of the answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub http_status: Option<u16>,
+    /// Where a person logs in, with `login_needed`. Whoever opens it logs in for this client: show it to that person alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
     /// More, in words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
@@ -164,6 +179,7 @@ impl Event {
             decision: None,
             delay: None,
             http_status: None,
+            url: None,
             reason: None,
         }
     }
@@ -348,6 +364,7 @@ fn trace(event: &Event) {
         | EventName::RestoreFailed
         | EventName::ToolDropped
         | EventName::MessageDropped
+        | EventName::LoginLost
         | EventName::AttemptFailed => {
             at!(tracing::Level::WARN);
         }

@@ -20,6 +20,8 @@ mod limits;
 mod listen;
 mod listener;
 mod modern_calls;
+mod oauth;
+mod oauth_authority;
 mod paging;
 mod recovery;
 mod restore;

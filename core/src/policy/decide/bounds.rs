@@ -10,6 +10,8 @@ pub const SESSION_LOSSES: u32 = 2;
 pub const RECOVERIES: u32 = 2;
 /// Resends after a 401, per call.
 pub const REFRESHES: u32 = 1;
+/// Resends after a 403 for want of scope, per call.
+pub const STEP_UPS: u32 = 2;
 /// Resends after a refused stream, per call.
 pub const REFUSED_STREAMS: u32 = 1;
 /// Resends after the server refused the version or the headers of a request, per call.

@@ -71,6 +71,8 @@ pub enum Charge {
     Ambiguous,
     /// [`Counts::refreshes`](super::Counts::refreshes)
     Refresh,
+    /// [`Counts::step_ups`](super::Counts::step_ups)
+    StepUp,
     /// [`Counts::refused_streams`](super::Counts::refused_streams)
     RefusedStream,
     /// [`Counts::terms_refusals`](super::Counts::terms_refusals)

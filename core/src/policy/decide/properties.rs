@@ -7,19 +7,20 @@ use proptest::sample::select;
 
 use super::{
     AMBIGUOUS_RESENDS, Ambiguity, Charge, Counts, Decision, EMPTY_RESUMES, Hints, ProofStanding, RATE_LIMIT_WAITS,
-    RECOVERIES, REFRESHES, REFUSED_STREAMS, SESSION_LOSSES, SessionStanding, Situation, TERMS_REFUSALS, TokenStanding,
-    Wait, decide,
+    RECOVERIES, REFRESHES, REFUSED_STREAMS, SESSION_LOSSES, STEP_UPS, SessionStanding, Situation, TERMS_REFUSALS,
+    TokenStanding, Wait, decide,
 };
 use crate::transport::classify::Class;
 use crate::vocabulary::config::{Recovery, Resend, TrustAnnotations};
 use crate::vocabulary::method::Repeatability;
 
-const CLASSES: [Class; 12] = [
+const CLASSES: [Class; 13] = [
     Class::NeverSent { transient: true },
     Class::NeverSent { transient: false },
     Class::SessionRejected,
     Class::SessionSuspect,
     Class::Unauthorized,
+    Class::ScopeMissing,
     Class::RateLimited,
     Class::RefusedStream,
     Class::Rejected,
@@ -48,12 +49,13 @@ fn any_wait() -> impl Strategy<Value = Option<Duration>> {
 }
 
 fn any_counts() -> impl Strategy<Value = Counts> {
-    (0..4_u32, 0..4_u32, 0..4_u32, 0..3_u32, 0..3_u32, 0..3_u32, 0..5_u32, 0..5_u32).prop_map(
+    (0..4_u32, 0..4_u32, 0..4_u32, 0..3_u32, 0..4_u32, 0..3_u32, 0..3_u32, 0..5_u32, 0..5_u32).prop_map(
         |(
             ambiguous_resends,
             session_losses,
             recoveries,
             refreshes,
+            step_ups,
             refused_streams,
             terms_refusals,
             rate_limit_waits,
@@ -64,6 +66,7 @@ fn any_counts() -> impl Strategy<Value = Counts> {
                 session_losses,
                 recoveries,
                 refreshes,
+                step_ups,
                 refused_streams,
                 terms_refusals,
                 rate_limit_waits,
@@ -116,7 +119,7 @@ fn any_situation() -> impl Strategy<Value = Situation> {
 /// Only of a refusal it is open whether there is a proof.
 fn proof_of(class: Class, drawn: ProofStanding) -> ProofStanding {
     match class {
-        Class::NeverSent { .. } | Class::RefusedStream => ProofStanding::Proven,
+        Class::NeverSent { .. } | Class::RefusedStream | Class::ScopeMissing => ProofStanding::Proven,
         _ if REFUSALS.contains(&class) => drawn,
         _ => ProofStanding::None,
     }
@@ -356,6 +359,7 @@ impl Call {
                         Charge::Free => {}
                         Charge::Ambiguous => counts.ambiguous_resends += 1,
                         Charge::Refresh => counts.refreshes += 1,
+                        Charge::StepUp => counts.step_ups += 1,
                         Charge::RefusedStream => counts.refused_streams += 1,
                         Charge::Terms => counts.terms_refusals += 1,
                         Charge::RateLimit => counts.rate_limit_waits += 1,
@@ -385,11 +389,11 @@ impl Call {
         assert!(counts.ambiguous_resends <= AMBIGUOUS_RESENDS, "{counts:?}");
         assert!(counts.recoveries <= RECOVERIES, "{counts:?}");
         assert!(counts.session_losses <= SESSION_LOSSES + 1, "{counts:?}");
-        assert!(counts.refreshes <= REFRESHES, "{counts:?}");
+        assert!(counts.refreshes <= REFRESHES && counts.step_ups <= STEP_UPS, "{counts:?}");
         assert!(counts.refused_streams <= REFUSED_STREAMS, "{counts:?}");
         assert!(counts.rate_limit_waits <= RATE_LIMIT_WAITS, "{counts:?}");
         assert!(counts.empty_resumes <= EMPTY_RESUMES, "{counts:?}");
-        let charged = AMBIGUOUS_RESENDS + REFRESHES + REFUSED_STREAMS + TERMS_REFUSALS + RATE_LIMIT_WAITS;
+        let charged = AMBIGUOUS_RESENDS + REFRESHES + STEP_UPS + REFUSED_STREAMS + TERMS_REFUSALS + RATE_LIMIT_WAITS;
         let bound = 1 + charged + SESSION_LOSSES + PATIENCE;
         assert!(self.attempts <= bound, "{} attempts", self.attempts);
         assert!(self.twins <= self.attempts, "{} twins of {} attempts", self.twins, self.attempts);

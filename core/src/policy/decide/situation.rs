@@ -103,7 +103,7 @@ pub enum Ambiguity {
 /// How the token stands after a 401.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TokenStanding {
-    /// There is no token provider: nothing to refresh.
+    /// There is no token provider, or, where a scope is missing, no login that could be asked for more: nothing to refresh.
     NoProvider,
     /// The one that was refused is still the cached one.
     Refused,
@@ -122,6 +122,8 @@ pub struct Counts {
     pub recoveries: u32,
     /// Resends after a 401.
     pub refreshes: u32,
+    /// Resends after a 403 for want of scope.
+    pub step_ups: u32,
     /// Resends after a refused stream.
     pub refused_streams: u32,
     /// Resends after refused terms.

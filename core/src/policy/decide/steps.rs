@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::bounds::{
     AMBIGUOUS_RESENDS, EMPTY_RESUMES, RATE_LIMIT_WAITS, RECOVERIES, REFRESHES, REFUSED_STREAMS, RESUME_WAIT_MAX,
-    SESSION_LOSSES, TERMS_REFUSALS,
+    SESSION_LOSSES, STEP_UPS, TERMS_REFUSALS,
 };
 use super::decision::{Charge, Decision, Wait};
 use super::leave::{Leave, leave};
@@ -37,7 +37,9 @@ fn step(situation: &Situation) -> Decision {
         Class::NeverSent { transient } => never_sent(situation, transient),
         Class::SessionRejected => session_rejected(situation),
         Class::SessionSuspect | Class::Ambiguous => ambiguous(situation),
-        Class::Unauthorized => unauthorized(situation),
+        Class::Unauthorized if situation.counts.refreshes < REFRESHES => unauthorized(situation, Charge::Refresh),
+        Class::ScopeMissing if situation.counts.step_ups < STEP_UPS => unauthorized(situation, Charge::StepUp),
+        Class::Unauthorized | Class::ScopeMissing => Decision::Surface,
         Class::RateLimited => rate_limited(situation),
         Class::RefusedStream if situation.counts.refused_streams < REFUSED_STREAMS => {
             resend(situation, Wait::None, Charge::RefusedStream)
@@ -106,8 +108,8 @@ fn bounded(situation: &Situation, wait: Duration) -> Option<Wait> {
     (!too_long).then_some(Wait::Exactly(wait))
 }
 
-fn unauthorized(situation: &Situation) -> Decision {
-    if situation.counts.refreshes >= REFRESHES || leave(situation) == Leave::Refused {
+fn unauthorized(situation: &Situation, charge: Charge) -> Decision {
+    if leave(situation) == Leave::Refused {
         return Decision::Surface;
     }
     if leave(situation) == Leave::AskTheServer && situation.proof == ProofStanding::Unasked {
@@ -116,7 +118,7 @@ fn unauthorized(situation: &Situation) -> Decision {
     match situation.token {
         TokenStanding::NoProvider => Decision::Surface,
         TokenStanding::Refused => Decision::Refresh,
-        TokenStanding::Fresh => resend(situation, Wait::None, Charge::Refresh),
+        TokenStanding::Fresh => resend(situation, Wait::None, charge),
     }
 }
 

@@ -138,12 +138,17 @@ fn challenged(evidence: &Evidence<'_>, status: StatusCode, headers: &HeaderMap) 
     if evidence.seen || !(status == StatusCode::UNAUTHORIZED || status == StatusCode::FORBIDDEN) {
         return None;
     }
-    let proves = match own_challenge(headers, evidence.url)? {
+    let challenge = own_challenge(headers, evidence.url)?;
+    let proves = match challenge {
         Challenge::Token => evidence.login != Login::Sent && status == StatusCode::UNAUTHORIZED,
         Challenge::Scope | Challenge::Nonce => true,
     };
-    // Only a refused token is worth another one: which scopes are wanted is the host's business.
-    let class = if status == StatusCode::UNAUTHORIZED { Class::Unauthorized } else { Class::Rejected };
+    let class = match challenge {
+        _ if status == StatusCode::UNAUTHORIZED => Class::Unauthorized,
+        // A login of ours can be asked for more; what a host's own function gives is the host's business.
+        Challenge::Scope => Class::ScopeMissing,
+        Challenge::Token | Challenge::Nonce => Class::Rejected,
+    };
     proves.then(|| Conclusion { basis: Some(ProofBasis::Protocol), ..certain(class, Kind::Auth, Proof::Unauthorized) })
 }
 

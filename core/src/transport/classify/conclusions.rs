@@ -19,6 +19,8 @@ pub enum Class {
     SessionSuspect,
     /// Refused with 401.
     Unauthorized,
+    /// Refused with 403 by our own server, for the token lacks a scope.
+    ScopeMissing,
     /// Refused with 429.
     RateLimited,
     /// A stream above the last one of a GOAWAY.

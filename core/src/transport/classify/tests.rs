@@ -125,6 +125,9 @@ fn assert_is_consistent(conclusion: Conclusion) {
         Class::Unauthorized => {
             assert_eq!((says, kind), (Some(Proof::Unauthorized), Some(Kind::Auth)), "{conclusion:?}");
         }
+        Class::ScopeMissing => {
+            assert_eq!((proof, basis), (Some(Proof::Unauthorized), Some(ProofBasis::Protocol)), "{conclusion:?}");
+        }
         Class::RateLimited => {
             assert_eq!((says, kind), (Some(Proof::RateLimited), Some(Kind::RateLimited)), "{conclusion:?}");
         }

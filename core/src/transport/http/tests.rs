@@ -465,7 +465,7 @@ async fn an_address_that_was_passed_over_is_not_tried_first_again() {
             stream.write_all(OK).await.unwrap();
         }
     });
-    let found = [1, 2].map(|host| std::net::SocketAddr::from(([127, 0, 0, host], 0)));
+    let found = [1, 2].map(|host| SocketAddr::from(([127, 0, 0, host], 0)));
     let addresses = Addresses::new(move |_| async move { Ok(found.to_vec()) }.boxed());
     let settings = HttpSettings { proxy: ProxySetting::None, ..HttpSettings::default() };
     let exchange = HttpExchange::with_addresses(settings, addresses).unwrap();

@@ -1,5 +1,6 @@
 //! One request, as the script sees it.
 
+use bytes::Bytes;
 use http::{HeaderMap, Method};
 use serde_json::{Value, json};
 use url::Url;
@@ -25,6 +26,7 @@ pub struct Arrival {
     pub message: Value,
     /// It was to go out on a connection of its own.
     pub fresh_connection: bool,
+    body: Bytes,
     probe: Probe,
     ledger: Ledger,
 }
@@ -32,8 +34,9 @@ pub struct Arrival {
 impl Arrival {
     pub(super) fn new(number: usize, request: WireRequest, ledger: Ledger) -> Self {
         let message = message(&request);
-        let WireRequest { method, url, headers, probe, fresh_connection, .. } = request;
-        Self { number, http_method: method, url, headers, message, fresh_connection, probe, ledger }
+        let WireRequest { method, url, headers, body, probe, fresh_connection } = request;
+        let body = body.unwrap_or_default();
+        Self { number, http_method: method, url, headers, message, fresh_connection, body, probe, ledger }
     }
 
     /// The connection asks for the body: from here on the server may have it.
@@ -84,6 +87,13 @@ impl Arrival {
     #[must_use]
     pub fn param(&self, pointer: &str) -> Option<&Value> {
         self.message.get("params")?.pointer(pointer)
+    }
+
+    /// A field of the body, if that is a form.
+    #[must_use]
+    pub fn field(&self, name: &str) -> Option<String> {
+        let mut fields = url::form_urlencoded::parse(&self.body);
+        fields.find(|(field, _)| field == name).map(|(_, value)| value.into_owned())
     }
 
     /// The id of the request as JSON; null for a notification.

@@ -120,7 +120,7 @@ fn line_3_a_challenge_that_only_our_own_login_can_have_caused_proves_it() {
         ("invalid_token is no proof of itself", Login::Sent, 401, &with("invalid_token"), None),
         ("a nonce is wanted", Login::Sent, 401, &nonce, Some(Unauthorized)),
         ("also of no token", Login::None, 401, &nonce, Some(Unauthorized)),
-        ("more scopes are wanted", Login::Sent, 403, &scope, Some(Rejected)),
+        ("more scopes are wanted", Login::Sent, 403, &scope, Some(ScopeMissing)),
         ("also with 401", Login::Sent, 401, &scope, Some(Unauthorized)),
         ("403 to no token", Login::None, 403, OWN_CHALLENGE, None),
         ("403 to one that had expired", Login::Expired, 403, OWN_CHALLENGE, None),
