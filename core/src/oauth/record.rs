@@ -62,6 +62,9 @@ pub(crate) struct Intent {
     pub(crate) since: u64,
     /// How often it was sent without an answer that tells what became of it.
     pub(crate) tries: u32,
+    /// How often it was refused in words that do not say that the token is dead.
+    #[serde(default)]
+    pub(crate) refusals: u32,
 }
 
 /// Why a login is dead. It is kept, so that somebody can see what happened.
@@ -245,7 +248,7 @@ mod tests {
             scopes: vec!["s".into()],
             serial: 3,
         });
-        record.intent = Some(Intent { of: digest_of("r"), since: 4, tries: 1 });
+        record.intent = Some(Intent { of: digest_of("r"), since: 4, tries: 1, refusals: 0 });
         assert_eq!(Record::read(Some(&record.write().unwrap())).unwrap(), record);
     }
 

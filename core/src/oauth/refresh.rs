@@ -14,16 +14,23 @@ use super::registration::registered_beforehand;
 use super::token_request::Asker;
 use crate::vocabulary::event::EventName;
 
-/// How often a refresh token is sent whose answers are lost: once, and once more later. Then a login is asked for.
-const TRIES: u32 = 2;
+/// How often a refresh token is sent whose answers are lost. Each time the server may have granted it, or may not have seen it: the only way
+/// to know is to send it again, which harms nothing that is not lost already. Processes that are killed one after the other, each while it
+/// refreshes, must not use it up; a server that never answers must not keep a login from being asked for.
+const TRIES: u32 = 10;
+
+/// How often it is sent that was refused in words that do not say that it is dead. Then a login is asked for.
+const REFUSALS: u32 = 2;
 
 /// What is done after one try of a refresh.
 #[derive(Debug, PartialEq, Eq)]
 enum After {
     /// The server has not looked at it, or not now: as if it had not been sent.
     AsBefore(String),
-    /// What became of it is not known, or it was refused in words that do not say that the token is dead: it counts.
-    Counted(String),
+    /// What became of it is not known.
+    Unknown(String),
+    /// It was refused in words that do not say that the token is dead.
+    Refused(String),
     /// The token is good for nothing any more.
     Dead { reason: String, client_too: bool },
 }
@@ -44,7 +51,8 @@ fn after(answer: &TokenAnswer, earlier: bool) -> Option<After> {
         }),
         TokenAnswer::NeverSent(reason) => After::AsBefore(reason.clone()),
         TokenAnswer::Nonce => After::AsBefore("it wants a nonce".to_owned()),
-        TokenAnswer::Refused(reason) | TokenAnswer::Lost(reason) => After::Counted(reason.clone()),
+        TokenAnswer::Lost(reason) => After::Unknown(reason.clone()),
+        TokenAnswer::Refused(reason) => After::Refused(reason.clone()),
     })
 }
 
@@ -57,14 +65,14 @@ impl Login {
         let Some(token) = record.refresh_token().map(str::to_owned) else { return Ok(None) };
         let of = digest_of(&token);
         let before = record.intent.clone().filter(|intent| intent.of == of);
-        let tries = before.as_ref().map_or(0, |intent| intent.tries);
-        if tries >= TRIES {
+        let (tries, refusals) = before.as_ref().map_or((0, 0), |intent| (intent.tries, intent.refusals));
+        if tries >= TRIES || refusals >= REFUSALS {
             return Ok(None);
         }
         let client = self.client_of(record)?;
         let prover = self.prover(record)?;
         let since = before.as_ref().map_or_else(|| seconds_of(SystemTime::now()), |intent| intent.since);
-        record.intent = Some(Intent { of, since, tries: tries + 1 });
+        record.intent = Some(Intent { of: of.clone(), since, tries: tries + 1, refusals });
         self.save(record).await.map_err(|error| error.while_("the login was not refreshed"))?;
         let mut parameters = vec![("grant_type", "refresh_token"), ("refresh_token", token.as_str())];
         let resource = record.origin.resource.clone();
@@ -101,13 +109,19 @@ impl Login {
                 let _ = self.save(record).await;
                 Err(LoginError::passing(format!("the login was not refreshed, and stays as it is: {reason}")))
             }
-            Some(After::Counted(reason)) if tries + 1 < TRIES => Err(LoginError::passing(format!(
-                "whether the login was refreshed is not known, it is tried once more later: {reason}"
-            ))),
-            Some(After::Counted(reason)) => {
-                let reason = format!("the login could not be refreshed {TRIES} times: {reason}");
-                self.tell(EventName::LoginLost, Some(reason));
-                Ok(None)
+            Some(After::Unknown(reason)) => {
+                let told =
+                    format!("whether the login was refreshed is not known, it is tried once more later: {reason}");
+                self.again_or_lost(tries + 1 < TRIES, told, format!("{TRIES} answers to a refresh were lost: {reason}"))
+            }
+            Some(After::Refused(reason)) => {
+                // It was answered: that try is not one of those whose answer was lost.
+                record.intent = Some(Intent { of, since, tries, refusals: refusals + 1 });
+                // If this is not saved, it counts as a lost answer.
+                let _ = self.save(record).await;
+                let told = format!("the login was not refreshed, it is tried once more later: {reason}");
+                let lost = format!("the login could not be refreshed {REFUSALS} times: {reason}");
+                self.again_or_lost(refusals + 1 < REFUSALS, told, lost)
             }
             Some(After::Dead { reason, client_too }) => {
                 record.dead = Some(Dead { reason: reason.clone(), at: seconds_of(SystemTime::now()) });
@@ -125,6 +139,15 @@ impl Login {
                 Ok(None)
             }
         }
+    }
+
+    /// Tries it later, or gives it up: then a person has to log in.
+    fn again_or_lost(&self, again: bool, told: String, lost: String) -> Result<Option<Access>, LoginError> {
+        if again {
+            return Err(LoginError::passing(told));
+        }
+        self.tell(EventName::LoginLost, Some(lost));
+        Ok(None)
     }
 
     /// The client that the tokens of the record were granted to.
@@ -157,14 +180,15 @@ mod tests {
 
     #[test_case(&TokenAnswer::NotNow { reason: "HTTP 503".into(), retry_after: None }, "as before"; "a server in trouble")]
     #[test_case(&TokenAnswer::NeverSent("refused".into()), "as before"; "never sent")]
-    #[test_case(&TokenAnswer::Lost("cut".into()), "counted"; "lost")]
-    #[test_case(&TokenAnswer::Refused("invalid_request".into()), "counted"; "refused in other words")]
+    #[test_case(&TokenAnswer::Lost("cut".into()), "unknown"; "lost")]
+    #[test_case(&TokenAnswer::Refused("invalid_request".into()), "refused"; "refused in other words")]
     #[test_case(&TokenAnswer::DeadGrant("invalid_grant".into()), "dead"; "dead")]
     #[test_case(&TokenAnswer::DeadClient("invalid_client".into()), "dead, client too"; "the client is not known")]
     fn what_is_done_after_a_refresh(answer: &TokenAnswer, expected: &str) {
         let sort = match after(answer, false) {
             Some(After::AsBefore(_)) => "as before",
-            Some(After::Counted(_)) => "counted",
+            Some(After::Unknown(_)) => "unknown",
+            Some(After::Refused(_)) => "refused",
             Some(After::Dead { client_too: false, .. }) => "dead",
             Some(After::Dead { client_too: true, .. }) => "dead, client too",
             None => "granted",

@@ -113,14 +113,47 @@ async fn an_answer_that_is_lost_after_a_rotation_is_told_as_that() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_refresh_that_is_lost_twice_is_not_tried_for_ever() {
+async fn processes_that_go_one_after_the_other_while_they_refresh_use_no_login_up() {
+    let authority = Authority::new();
+    let client = authority.builder().connect().await.unwrap();
+    authority.expire();
+    authority.faults([Fault::CutBefore, Fault::CutBefore, Fault::CutBefore, Fault::CutBefore]);
+    for _ in 0..4 {
+        assert_eq!(failure(client.call_tool("poke", NOTHING).await).kind, Kind::Auth);
+        sleep(seconds(61)).await;
+    }
+    client.call_tool("poke", NOTHING).await.unwrap();
+    assert_eq!((authority.logins(), authority.refreshes()), (1, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refresh_that_is_refused_in_other_words_is_not_tried_for_ever() {
     let authority = Authority::new();
     let log = Log::default();
     let client = authority.builder().on_event(log.observer()).connect().await.unwrap();
     authority.expire();
-    authority.faults([Fault::CutBefore, Fault::CutBefore]);
+    authority.faults([
+        Fault::Says(400, "{\"error\":\"invalid_request\"}"),
+        Fault::Says(400, "{\"error\":\"invalid_request\"}"),
+    ]);
     assert_eq!(failure(client.call_tool("poke", NOTHING).await).kind, Kind::Auth);
     sleep(seconds(PASSING)).await;
+    client.call_tool("poke", NOTHING).await.unwrap();
+    assert_eq!((authority.logins(), authority.refreshes()), (2, 0));
+    assert_eq!(log.of(EventName::LoginLost).len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refresh_whose_answers_are_lost_is_not_tried_for_ever() {
+    let authority = Authority::new();
+    let log = Log::default();
+    let client = authority.builder().on_event(log.observer()).connect().await.unwrap();
+    authority.expire();
+    authority.faults([const { Fault::CutBefore }; 10]);
+    for _ in 0..9 {
+        assert_eq!(failure(client.call_tool("poke", NOTHING).await).kind, Kind::Auth);
+        sleep(seconds(61)).await;
+    }
     client.call_tool("poke", NOTHING).await.unwrap();
     assert_eq!((authority.logins(), authority.refreshes()), (2, 0));
     assert_eq!(log.of(EventName::LoginLost).len(), 1);
