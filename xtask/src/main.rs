@@ -3,6 +3,7 @@
 mod bench;
 mod conformance;
 mod demo;
+mod logins;
 mod peers;
 mod swift;
 mod test;
@@ -30,6 +31,8 @@ enum Command {
     Peers(peers::Options),
     /// Run the official conformance suite against a client in each language, and against the fault server
     Conformance(conformance::Options),
+    /// Count the logins that are lost when processes share one, for oncewire and three official clients
+    Logins(logins::Options),
     /// Measure calls per second, recovery, errors and memory against a bare HTTP loop and another client
     Bench(bench::Options),
     /// Build what the Swift package links, and check its generated sources
@@ -44,6 +47,7 @@ fn main() -> ExitCode {
         Command::Demo(options) => demo::run(&options),
         Command::Peers(options) => peers::run(&options),
         Command::Conformance(options) => conformance::run(&options),
+        Command::Logins(options) => logins::run(&options),
         Command::Bench(options) => bench::run(&options),
         Command::Swift(options) => swift::run(&options),
         Command::Wheel(options) => wheel::run(&options),
