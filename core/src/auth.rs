@@ -2,6 +2,9 @@
 //!
 //! A provider that fails is not asked again at once: its failure stands for [`FAILURE_STANDS`], for the one refused token that it was asked
 //! about. Whoever wants a newer one in that time gets the same failure. It may open a login, or spend a refresh token.
+//!
+//! Many servers revoke a token when they give the next one. So nobody is asked for one while a twin is out that carries the token, and what
+//! a twin says counts only where nobody was asked since its call was made ready: else it may be the asking that it tells of.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,11 +17,13 @@ use futures_util::future::{BoxFuture, Shared};
 use http::HeaderValue;
 use serde::Deserialize;
 use tokio::sync::watch;
-use tokio::time::{Instant, timeout};
+use tokio::time::{Instant, timeout, timeout_at};
+use tokio_util::sync::CancellationToken;
 
 use crate::oauth::{Access, Login, LoginError};
 use crate::transport::headers::{bearer, bound};
 use crate::vocabulary::background::Background;
+use crate::vocabulary::counter::{Counter, Held};
 use crate::vocabulary::redact::Secrets;
 
 /// How long the provider may take; it is asked in recovery too, where nobody else sets a bound.
@@ -26,6 +31,13 @@ pub(crate) const PROVIDER_PATIENCE: Duration = Duration::from_secs(30);
 
 /// How long a failure of the provider stands. Many calls see one token refused, one after the other.
 const FAILURE_STANDS: Duration = Duration::from_secs(5);
+
+/// How long nobody is asked yet while a call is in flight, which may be about to be refused for the same token. Servers look at a login first,
+/// so that takes them no longer than a round trip.
+const GATHERING: Duration = Duration::from_millis(250);
+
+/// How long nobody is asked yet while a twin is out.
+const TWINS_PATIENCE: Duration = Duration::from_secs(2);
 
 /// What a provider fails with; its text may reach errors and logs, so it must hold no secret. (Tokens that it gave before are cut out.)
 pub type ProviderError = Box<dyn std::error::Error + Send + Sync>;
@@ -57,6 +69,8 @@ const FLIGHTS: usize = 3;
 pub(crate) struct Token {
     pub(crate) header: HeaderValue,
     pub(crate) serial: u64,
+    /// [`TokenCache::renewals`] when it was handed out.
+    pub(crate) renewals: Option<u64>,
     value: Arc<str>,
     /// The date after which it is good for nothing, where it says so itself, or the authorization server did.
     expires: Option<SystemTime>,
@@ -115,7 +129,8 @@ type Flight = Shared<BoxFuture<'static, Result<Option<Token>, TokenError>>>;
 struct Cache {
     current: Option<Token>,
     serials: u64,
-    flight: Option<Flight>,
+    renewals: Renewals,
+    flight: Option<(Errand, Flight)>,
     failed: Option<Failed>,
     /// The serial of a token that was answered 401 in a call that ended with it.
     doubted: Option<u64>,
@@ -131,7 +146,34 @@ struct Failed {
     error: TokenError,
 }
 
+/// How often the tokens that are out may have been ended by what the client did.
+#[derive(Default)]
+struct Renewals {
+    count: u64,
+    under_way: usize,
+}
+
+impl Renewals {
+    fn begin(&mut self) {
+        self.under_way += 1;
+        self.count += 1;
+    }
+
+    fn end(&mut self) {
+        self.under_way = self.under_way.saturating_sub(1);
+    }
+
+    fn so_far(&self) -> Option<u64> {
+        (self.under_way == 0).then_some(self.count)
+    }
+}
+
 impl Cache {
+    /// The token, with how often one had been renewed by now.
+    fn handed_out(&self, token: &Token) -> Token {
+        Token { renewals: self.renewals.so_far(), ..token.clone() }
+    }
+
     fn serial(&self) -> Option<u64> {
         self.current.as_ref().map(|token| token.serial)
     }
@@ -166,6 +208,10 @@ pub(crate) struct TokenCache {
     cache: Arc<Mutex<Cache>>,
     /// The serial of the current token, for those who wait for a newer one.
     newest: watch::Sender<u64>,
+    /// Calls in flight that carry a token.
+    calls: Counter,
+    /// Twins that are out or about to go. Held only under the lock of the cache, so that none comes between the last look and the asking.
+    twins: Counter,
     background: Background,
     secrets: Arc<Secrets>,
 }
@@ -178,7 +224,8 @@ impl fmt::Debug for TokenCache {
 
 impl TokenCache {
     pub(crate) fn new(source: Source, background: Background, secrets: Arc<Secrets>) -> Self {
-        Self { source, cache: Arc::default(), newest: watch::Sender::new(NO_TOKEN), background, secrets }
+        let (calls, twins) = (Counter::default(), Counter::default());
+        Self { source, cache: Arc::default(), newest: watch::Sender::new(NO_TOKEN), calls, twins, background, secrets }
     }
 
     pub(crate) fn has_source(&self) -> bool {
@@ -228,6 +275,39 @@ impl TokenCache {
         self.newer_than(Some(refused), false).await
     }
 
+    /// How often the client did what may have ended a token: asked for the next one, or logged out. `None` while it does. Where it is the same
+    /// as it was, nothing of the client's own making has befallen a token in between.
+    pub(crate) fn renewals(&self) -> Option<u64> {
+        lock(&self.cache).renewals.so_far()
+    }
+
+    /// Waits until nobody asks for the next token of one that was refused, or for the first: a call that went out meanwhile would carry one that
+    /// is about to be replaced. Where calls are not to wait for a person, only until one is waited for.
+    pub(crate) async fn renewed(&self) {
+        let flight = lock(&self.cache).flight.clone();
+        let Some((_, flight)) = flight.filter(|(errand, _)| *errand != Errand::Ahead) else { return };
+        // What it fails with, whoever asks next is told.
+        match self.login().filter(|login| !login.calls_wait()) {
+            None => drop(flight.await),
+            Some(login) => tokio::select! {
+                _ = flight => {}
+                () = login.waits() => {}
+            },
+        }
+    }
+
+    /// A call that carries a token is in flight, for as long as this is held.
+    pub(crate) fn call_in_flight(&self) -> Held {
+        self.calls.hold()
+    }
+
+    /// A twin that carries a token is out, or about to go, for as long as this is held: the token is not renewed, but for
+    /// [`TWINS_PATIENCE`].
+    pub(crate) fn twin_is_out(&self) -> Held {
+        let _cache = lock(&self.cache);
+        self.twins.hold()
+    }
+
     /// Completes when somebody got a token that is newer than this one. Asks for none.
     pub(crate) async fn newer_came(&self, than: u64) {
         // The sender lives as long as self.
@@ -249,8 +329,10 @@ impl TokenCache {
         let Source::Login(login) = &self.source else { return Ok(()) };
         let (login, cache) = (Arc::clone(login), Arc::clone(&self.cache));
         let ending = self.background.spawn(async move {
+            lock(&cache).renewals.begin();
             let ended = login.log_out().await;
             let mut cache = lock(&cache);
+            cache.renewals.end();
             (cache.current, cache.failed, cache.doubted, cache.asked_in_vain) = (None, None, None, true);
             ended
         });
@@ -285,24 +367,29 @@ impl TokenCache {
         let mut cache = lock(&self.cache);
         let errand = match (&self.source, &cache.current, refused) {
             (Source::None, _, _) => return Next::Known(Ok(None)),
-            (_, Some(token), Some(serial)) if token.serial > serial => return Next::Known(Ok(Some(token.clone()))),
+            (_, Some(token), Some(serial)) if token.serial > serial => {
+                return Next::Known(Ok(Some(cache.handed_out(token))));
+            }
             (_, _, Some(_)) => Errand::Another,
-            (_, Some(token), None) if !token.is_renewable(now) => return Next::Known(Ok(Some(token.clone()))),
+            (_, Some(token), None) if !token.is_renewable(now) => {
+                return Next::Known(Ok(Some(cache.handed_out(token))));
+            }
             (_, Some(_), None) => Errand::Ahead,
             (Source::Login(_), None, None) if cache.asked_in_vain => return Next::Known(Ok(None)),
             (_, None, None) => Errand::First,
         };
         // A token that is good for a while is used until there is a new one, and also if there is none to be had.
-        let still_good = cache.current.clone().filter(|token| errand == Errand::Ahead && !token.has_expired(now));
+        let still_good = cache.current.as_ref().filter(|token| errand == Errand::Ahead && !token.has_expired(now));
+        let still_good = still_good.map(|token| cache.handed_out(token));
         if cache.flight.is_none() {
             if let Some(error) = cache.failure() {
                 return Next::Known(still_good.map(Some).ok_or(error));
             }
-            cache.flight = Some(self.send(errand, &mut cache));
+            cache.flight = Some((errand, self.send(errand, &mut cache)));
         }
         match (still_good, &cache.flight) {
             (Some(token), _) => Next::Known(Ok(Some(token))),
-            (None, Some(flight)) => Next::Flight(flight.clone()),
+            (None, Some((_, flight))) => Next::Flight(flight.clone()),
             (None, None) => Next::Known(Ok(None)),
         }
     }
@@ -351,10 +438,15 @@ impl TokenCache {
         let refused = cache.serial();
         let shared_cache = Arc::clone(&self.cache);
         let newest = self.newest.clone();
+        let (calls, twins) = (self.calls.clone(), self.twins.clone());
+        let closing = self.background.closing().clone();
         let task = self.background.spawn(async move {
+            begin(&shared_cache, &calls, &twins, &closing).await;
             let result = asking.await;
             let mut cache = lock(&shared_cache);
             cache.flight = None;
+            cache.renewals.end();
+            let result = result.map(|token| token.map(|token| cache.handed_out(&token)));
             match &result {
                 Ok(Some(token)) => {
                     cache.current = Some(token.clone());
@@ -370,6 +462,28 @@ impl TokenCache {
             result
         });
         async move { task.await.unwrap_or_else(|_| Err(TokenError::closed())) }.boxed().shared()
+    }
+}
+
+/// The asking begins: when no twin is out any more, or has been for too long, or the client is closed.
+async fn begin(cache: &Mutex<Cache>, calls: &Counter, twins: &Counter, closing: &CancellationToken) {
+    tokio::select! {
+        _ = timeout(GATHERING, calls.zero()) => {}
+        () = closing.cancelled() => {}
+    }
+    let deadline = Instant::now() + TWINS_PATIENCE;
+    loop {
+        {
+            let mut cache = lock(cache);
+            if twins.is_zero() || Instant::now() >= deadline || closing.is_cancelled() {
+                cache.renewals.begin();
+                return;
+            }
+        }
+        tokio::select! {
+            _ = timeout_at(deadline, twins.zero()) => {}
+            () = closing.cancelled() => {}
+        }
     }
 }
 
@@ -399,7 +513,7 @@ async fn asked(
 
 fn token(value: &str, serial: u64) -> Result<Token, TokenError> {
     let header = bearer(value).map_err(|error| TokenError::Provider(error.to_string().into()))?;
-    Ok(Token { header, serial, value: value.into(), expires: expiry(value), renewable_from: None })
+    Ok(Token { header, serial, renewals: None, value: value.into(), expires: expiry(value), renewable_from: None })
 }
 
 fn of_login(access: &Access, serial: u64) -> Result<Token, TokenError> {
@@ -408,6 +522,7 @@ fn of_login(access: &Access, serial: u64) -> Result<Token, TokenError> {
     Ok(Token {
         header,
         serial,
+        renewals: None,
         value: access.value.as_str().into(),
         expires: access.expires.or_else(|| expiry(&access.value)),
         renewable_from: access.renewable_from,

@@ -20,6 +20,7 @@ use crate::policy::decide::{Ambiguity, Charge, Decision, ProofStanding, SESSION_
 use crate::protocol::era::Lifecycle;
 use crate::session::Session;
 use crate::session::sessions::NoSession;
+use crate::session::twin::Said;
 use crate::transport::classify::{Class, Doubt};
 use crate::vocabulary::error::Error;
 use crate::vocabulary::event::{Event, EventName};
@@ -128,6 +129,9 @@ impl Driver {
                 self.record.note_trouble(&outcome.circumstances.reason);
                 told = true;
             }
+            if decision != Decision::Confirm {
+                self.record.lets_go_of_its_token();
+            }
             match decision {
                 Decision::Deliver => return self.deliver(outcome).map(Next::Delivered),
                 Decision::Surface => return Err(self.surface(outcome)),
@@ -142,9 +146,6 @@ impl Driver {
                     outcome.facts.verified = true;
                 }
                 Decision::Refresh => {
-                    if let Some(refusal) = &outcome.refusal {
-                        self.engine.twins.settle(&refusal.sent).await;
-                    }
                     if let Some(refused) = outcome.facts.token
                         && let Err(error) = self.engine.wire.tokens.refresh(refused).await
                     {
@@ -221,19 +222,26 @@ impl Driver {
     /// Sends the twin of the refused attempt, or joins one that is about to go out, and takes down what it proves.
     async fn confirm(&self, outcome: &mut Outcome) {
         let engine = &self.engine;
-        let confirmed = match &outcome.refusal {
+        let said = match &outcome.refusal {
             Some(refusal) => {
                 let asking = engine.twins.confirm(&engine.budget, refusal);
+                // What goes out from now on carries another token, which is asked for when the twin is back.
+                self.record.lets_go_of_its_token();
+                self.doubt_token(outcome);
                 tokio::select! {
                     biased;
-                    confirmed = asking => confirmed,
+                    said = asking => said,
                     // What the server said is in hand, and is told as it is.
-                    () = self.record.clock().expired() => false,
+                    () = self.record.clock().expired() => Said::default(),
                 }
             }
-            None => false,
+            None => Said::default(),
         };
-        if !confirmed {
+        if let (true, Some(session)) = (said.lost, &outcome.facts.session) {
+            // What it was refused with is another matter.
+            engine.sessions.lost(session);
+        }
+        if !said.confirms {
             outcome.stays_unconfirmed();
             return;
         }
@@ -311,20 +319,25 @@ impl Driver {
         if outcome.facts.proof == ProofStanding::Unasked {
             outcome.stays_unconfirmed();
         }
-        // Not before the twin is back: with another token the server refuses this one whatever became of the call.
-        if let (Some(conclusion), Some(token)) = (&outcome.conclusion, outcome.facts.token)
-            && conclusion.repair.token
-        {
-            self.engine.wire.tokens.doubt(token);
-        }
+        self.doubt_token(&outcome);
         if let (Some(conclusion), Some(session)) = (&outcome.conclusion, &outcome.facts.session)
             && conclusion.repair.counts
+            && outcome.facts.proof != ProofStanding::Proven
         {
             self.engine.sessions.ended_refused(session, conclusion.class == Class::Answered);
         }
         match outcome.answer {
             Some(Answer::Error { error, .. }) if outcome.kind == Kind::Rpc => verdict::answered(&self.record, error),
             _ => verdict::failed(&self.record, outcome.kind, outcome.phase, outcome.circumstances),
+        }
+    }
+
+    /// If its token was refused, the next request asks for another one.
+    fn doubt_token(&self, outcome: &Outcome) {
+        if let (Some(conclusion), Some(token)) = (&outcome.conclusion, outcome.facts.token)
+            && conclusion.repair.token
+        {
+            self.engine.wire.tokens.doubt(token);
         }
     }
 

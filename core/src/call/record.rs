@@ -15,6 +15,7 @@ use crate::session::Session;
 use crate::transport::classify::{self, Conclusion};
 use crate::transport::probe::Probe;
 use crate::vocabulary::clock::CallClock;
+use crate::vocabulary::counter::Held;
 use crate::vocabulary::event::{Event, EventName};
 use crate::vocabulary::handler::{Progress, ProgressHandler};
 use crate::vocabulary::method::Method;
@@ -42,6 +43,8 @@ struct Course {
     trouble: Option<String>,
     /// Whose the latest attempt was.
     identity: Option<Identity>,
+    /// The token of the latest attempt, until it is clear what its answer says of it.
+    token: Option<Held>,
     leg: Leg,
 }
 
@@ -127,8 +130,10 @@ impl Caller for CallRecord {
         &self.clock
     }
 
-    fn goes_out_as(&self, identity: Identity) {
-        self.course().identity = Some(identity);
+    fn goes_out_as(&self, identity: Identity, token: Option<Held>) {
+        let mut course = self.course();
+        course.identity = Some(identity);
+        course.token = token;
     }
 
     fn saw_head(&self, status: StatusCode) {
@@ -212,6 +217,11 @@ impl CallRecord {
     /// How many attempts were started.
     pub(crate) fn started(&self) -> u32 {
         self.course().started
+    }
+
+    /// What the answer says of the token has been looked after: it may be renewed.
+    pub(crate) fn lets_go_of_its_token(&self) {
+        self.course().token = None;
     }
 
     /// Whose the latest attempt was, if there was one.

@@ -125,6 +125,7 @@ impl Driver {
         position: &mut Position,
     ) -> Option<Result<Ended, String>> {
         self.record.resuming();
+        self.record.lets_go_of_its_token();
         let generation = session.generation;
         let mut nothing = Nothing::default();
         loop {

@@ -139,6 +139,9 @@ impl<'a> Attempt<'a> {
             None => (Carried::default(), request.params),
         };
         let body = request_bytes(self.id, method, &params);
+        if self.call.is_some() {
+            self.wire.tokens.renewed().await;
+        }
         let ready = match carries {
             Some(Sent { token, standing }) => {
                 let standing = Standing { routing: carried.routing, ..Standing::clone(standing) };
@@ -151,7 +154,7 @@ impl<'a> Attempt<'a> {
         };
         let sent = Sent { token: ready.token, standing: Arc::clone(&ready.standing) };
         if let (Some(call), Some(identity)) = (self.call, ready.identity) {
-            call.goes_out_as(identity);
+            call.goes_out_as(identity, sent.token.map(|_| self.wire.tokens.call_in_flight()));
         }
         let exchanging = async {
             let (activity, waiting) = (Arc::new(Activity::start()), Waiting::default());

@@ -7,14 +7,15 @@ use tokio_util::sync::CancellationToken;
 
 use super::wire::Identity;
 use crate::vocabulary::clock::CallClock;
+use crate::vocabulary::counter::Held;
 use crate::vocabulary::handler::Progress;
 
 /// A call, told of the attempt of it that is in flight.
 pub(crate) trait Caller: Send + Sync {
     fn clock(&self) -> &Arc<CallClock>;
 
-    /// The attempt goes out under this identity.
-    fn goes_out_as(&self, identity: Identity);
+    /// The attempt goes out under this identity; its token is held, if it carries one.
+    fn goes_out_as(&self, identity: Identity, token: Option<Held>);
 
     /// The head of the answer to its POST arrived.
     fn saw_head(&self, status: StatusCode);

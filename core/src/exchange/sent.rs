@@ -16,6 +16,11 @@ pub(crate) struct Sent {
 }
 
 impl Sent {
+    /// Has the client done nothing since that may have ended the token? `renewals` is how often it had done so when a twin was heard.
+    pub(crate) fn left_its_token_alone(&self, renewals: Option<u64>) -> bool {
+        self.standing.authorization.is_none() || renewals.is_some() && renewals == self.standing.renewals
+    }
+
     /// Is it the same to a server that asks who sends it and on which session?
     pub(crate) fn has_the_identity_of(&self, other: &Self) -> bool {
         self.standing.has_the_identity_of(&other.standing)

@@ -211,6 +211,7 @@ impl Wire {
         let caller = self.caller_headers().await?;
         let identity = self.identity_of(token.as_ref(), &caller);
         let expired = token.as_ref().is_some_and(|token| token.has_expired(SystemTime::now()));
+        let renewals = token.as_ref().and_then(|token| token.renewals);
         let standing = Standing {
             caller,
             authorization: token.map(|token| token.header),
@@ -218,6 +219,7 @@ impl Wire {
             version: carried.version,
             routing: carried.routing,
             expired,
+            renewals,
         };
         Ok((standing, identity))
     }

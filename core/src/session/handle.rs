@@ -18,6 +18,7 @@ use crate::protocol::results::{FromRaw, InitializeResult};
 use crate::rpc::params::Params;
 use crate::transport::classify;
 use crate::transport::headers::SessionId;
+use crate::vocabulary::counter::{Counter, Held};
 
 /// One session with the server, from its `initialize` on. Shared by the client and by every request that uses it; when the last of
 /// them lets go, the session is ended with one DELETE, unless the server gave no id or declared it gone.
@@ -47,22 +48,10 @@ pub(crate) struct Session {
     /// Refusals in a row that may mean the session, that ended their calls.
     refusals: AtomicU32,
     /// How many calls are in flight.
-    calls: watch::Sender<usize>,
+    calls: Counter,
     ended: AtomicBool,
     wire: Arc<Wire>,
     delete_timeout: Duration,
-}
-
-/// See [`Session::call_in_flight`].
-#[derive(Debug)]
-pub(crate) struct CallInFlight {
-    calls: watch::Sender<usize>,
-}
-
-impl Drop for CallInFlight {
-    fn drop(&mut self) {
-        self.calls.send_modify(|calls| *calls = calls.saturating_sub(1));
-    }
 }
 
 impl Session {
@@ -116,20 +105,18 @@ impl Session {
     }
 
     /// A call in flight, for as long as it is held.
-    pub(crate) fn call_in_flight(&self) -> CallInFlight {
-        self.calls.send_modify(|calls| *calls += 1);
-        CallInFlight { calls: self.calls.clone() }
+    pub(crate) fn call_in_flight(&self) -> Held {
+        self.calls.hold()
     }
 
     /// Waits until no call is in flight.
     pub(crate) async fn quiet(&self) {
-        // The sender lives as long as self.
-        let _ = self.calls.subscribe().wait_for(|calls| *calls == 0).await;
+        self.calls.zero().await;
     }
 
     /// Is a call in flight on it, or its GET stream open?
     pub(crate) fn shows_life(&self) -> bool {
-        *self.calls.borrow() > 0 || matches!(*self.hearing.borrow(), Hearing::Open(_))
+        !self.calls.is_zero() || matches!(*self.hearing.borrow(), Hearing::Open(_))
     }
 
     /// Has it been ended by us?
@@ -203,7 +190,7 @@ impl Session {
             answered: Notify::new(),
             disowned: AtomicBool::new(false),
             refusals: AtomicU32::new(0),
-            calls: watch::channel(0).0,
+            calls: Counter::default(),
             hearing: watch::Sender::default(),
             ended: AtomicBool::new(false),
             wire: Arc::clone(wire),

@@ -21,7 +21,7 @@ use crate::policy::budget::Budget;
 use crate::rpc::params::Params;
 use crate::session::discover::DISCOVER;
 use crate::session::router::Router;
-use crate::transport::classify::{self, Refused};
+use crate::transport::classify::{self, Ping, Refused};
 use crate::transport::probe::Probe;
 
 /// How long a call waits for its twin.
@@ -51,7 +51,26 @@ pub(crate) struct Refusal {
 }
 
 /// What came of a twin: how it was refused, if it was.
-type Twin = Shared<BoxFuture<'static, Option<Refused>>>;
+type Twin = Shared<BoxFuture<'static, Option<Heard>>>;
+
+/// How a twin was refused.
+#[derive(Clone, Copy)]
+struct Heard {
+    refused: Refused,
+    /// The server says, to all that it was asked, that it does not know the session.
+    says_lost: bool,
+    /// How often the client had done what may end a token when it was heard.
+    renewals: Option<u64>,
+}
+
+/// What a twin says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Said {
+    /// The server refuses everything in the words of the refusal.
+    pub(crate) confirms: bool,
+    /// The server does not know the session, whatever the words of the refusal.
+    pub(crate) lost: bool,
+}
 
 /// The twins of one client.
 pub(crate) struct Twins {
@@ -81,26 +100,21 @@ impl Twins {
         Self { sender: Sender { wire, router, limits }, flights: Arc::default(), logins: Mutex::default() }
     }
 
-    /// Is the refusal confirmed? Asked after it was read whole. No within [`TWIN_PATIENCE`] at the latest.
-    pub(crate) async fn confirm(&self, budget: &Budget, refusal: &Refusal) -> bool {
+    /// Is the refusal confirmed? Asked after it was read whole: the twin is there, or about to go, when this returns, and what it gives
+    /// says no within [`TWIN_PATIENCE`] at the latest.
+    pub(crate) fn confirm<'a>(&self, budget: &Budget, refusal: &'a Refusal) -> impl Future<Output = Said> + use<'a> {
         // A session that we ourselves ended is refused whatever became of the call.
-        if refusal.session.is_ended() {
-            return false;
+        let twin = if refusal.session.is_ended() { None } else { self.join_or_send(budget, refusal) };
+        async move {
+            let Some(twin) = twin else { return Said::default() };
+            let Some(heard) = timeout(TWIN_PATIENCE, twin).await.ok().flatten() else { return Said::default() };
+            let is_ended = refusal.session.is_ended();
+            // The asking for the next token may have cost this one its life.
+            let confirms = classify::twin(&refusal.refused, &heard.refused)
+                && !is_ended
+                && refusal.sent.left_its_token_alone(heard.renewals);
+            Said { confirms, lost: heard.says_lost && !is_ended }
         }
-        let Some(twin) = self.join_or_send(budget, refusal) else { return false };
-        let refused = timeout(TWIN_PATIENCE, twin).await.ok().flatten();
-        refused.is_some_and(|twin| classify::twin(&refusal.refused, &twin)) && !refusal.session.is_ended()
-    }
-
-    /// Waits for the twins of this login that are out or about to go, [`TWIN_PATIENCE`] at most: once its token is replaced the server refuses
-    /// it whatever became of their calls.
-    pub(crate) async fn settle(&self, sent: &Sent) {
-        let out: Vec<Twin> = lock(&self.flights)
-            .iter()
-            .filter(|flight| flight.sent.has_the_token_of(sent))
-            .map(|flight| flight.twin.clone())
-            .collect();
-        let _ = timeout(TWIN_PATIENCE, futures_util::future::join_all(out)).await;
     }
 
     /// The twin that has not gone out yet, or a new one; none if there is nothing left to send it with.
@@ -112,7 +126,12 @@ impl Twins {
         if let Some(flight) = flights.iter().filter(is_alike).find(|flight| !flight.gone_out) {
             return Some(flight.twin.clone());
         }
-        if refusal.of_login && !self.may_try_login(&refusal.sent) || !budget.withdraw() {
+        let tokens = &self.sender.wire.tokens;
+        let held = refusal.sent.token.map(|_| tokens.twin_is_out());
+        if !refusal.sent.left_its_token_alone(tokens.renewals()) {
+            return None;
+        }
+        if !(if refusal.of_login { self.try_login(budget, &refusal.sent) } else { budget.withdraw() }) {
             return None;
         }
         let before = flights.iter().rfind(is_alike).map(|flight| flight.twin.clone());
@@ -123,6 +142,8 @@ impl Twins {
         let flying = async move {
             // Taken off the list however it ends.
             let _listed = Listed { list: Arc::clone(&list), number };
+            // No token is renewed until what it says was heard.
+            let _held = held;
             let asking = async {
                 if let Some(before) = before {
                     before.await;
@@ -155,13 +176,14 @@ impl Twins {
         Some(twin)
     }
 
-    /// Notes one more try of a login that was refused; false if there were enough of them lately.
-    fn may_try_login(&self, sent: &Sent) -> bool {
+    /// Draws on the budget for one more try of a login that was refused, and notes it; false if there were enough of them lately, or
+    /// nothing is left to draw on.
+    fn try_login(&self, budget: &Budget, sent: &Sent) -> bool {
         let mut logins = lock(&self.logins);
         let now = Instant::now();
         logins.retain(|(at, _)| now.duration_since(*at) < LOGIN_WINDOW);
         let tried = logins.iter().filter(|(_, tried)| tried.has_the_token_of(sent)).count();
-        let may_try = tried < TWINS_OF_A_LOGIN && logins.len() < TWINS_OF_ALL_LOGINS;
+        let may_try = tried < TWINS_OF_A_LOGIN && logins.len() < TWINS_OF_ALL_LOGINS && budget.withdraw();
         if may_try {
             logins.push((now, sent.clone()));
         }
@@ -192,8 +214,9 @@ struct Sender {
 impl Sender {
     /// Sends it: `ping`, or a list of the tools where ping is not known; in the modern era `server/discover`, for a modern server refuses each
     /// ping, and a tool can do the same. How it was refused, if it was, and was read whole.
-    async fn send(&self, session: &Arc<Session>, sent: &Sent) -> Option<Refused> {
+    async fn send(&self, session: &Arc<Session>, sent: &Sent) -> Option<Heard> {
         let mut refused: Option<Refused> = None;
+        let mut says_lost = true;
         let methods: &[&str] = if session.is_modern() { &[DISCOVER] } else { &["ping", "tools/list"] };
         for (number, method) in methods.iter().enumerate() {
             let inbox = self.router.own(Some(session));
@@ -203,6 +226,9 @@ impl Sender {
             let mut position = Position::default();
             let (ended, _) = attempt.run_as(request, Some(sent), probe.clone(), &mut position).await;
             let took = probe.taken_since();
+            let evidence =
+                ended.end(&position).map(|end| sent.evidence(&self.wire, session.as_ref(), true, false, end));
+            says_lost &= evidence.is_some_and(|evidence| classify::ping(&evidence) == Ping::Lost);
             let Ended::Head { status, headers, answer } = ended else { return None };
             if let Answer::Result(_) = answer {
                 session.note_life();
@@ -222,7 +248,7 @@ impl Sender {
                 break;
             }
         }
-        refused
+        refused.map(|refused| Heard { refused, says_lost, renewals: self.wire.tokens.renewals() })
     }
 }
 

@@ -125,6 +125,8 @@ pub(crate) struct Standing {
     pub(crate) routing: HeaderMap,
     /// The token had expired by its own date.
     pub(crate) expired: bool,
+    /// How often the client had done what may end a token when this was put together; none if it was about to.
+    pub(crate) renewals: Option<u64>,
 }
 
 impl Standing {

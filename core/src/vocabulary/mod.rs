@@ -3,6 +3,7 @@
 pub(crate) mod background;
 pub(crate) mod clock;
 pub(crate) mod config;
+pub(crate) mod counter;
 pub(crate) mod error;
 pub(crate) mod event;
 pub(crate) mod excerpt;

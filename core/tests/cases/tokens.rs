@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use oncewire::transport::scripted::{Reply, Scripted, Server};
 use oncewire::{Client, ClientBuilder, Execution, Kind, Proof};
+use test_case::test_case;
 use tokio::time::{Instant, sleep};
 
 use crate::support::{Log, NOTHING, at_once, builder, failure, milliseconds, scripted, seconds};
@@ -358,4 +359,190 @@ async fn headers_are_asked_for_at_each_attempt_and_a_failure_of_it_sends_nothing
     assert_eq!((failed.kind, failed.execution), (Kind::Config, Execution::NotExecuted));
     assert_eq!(failed.proof, Some(Proof::NeverSent));
     assert_eq!(exchange.ledger().len(), 4);
+}
+
+/// Who has the token renewed while a tool runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Renewer {
+    Read,
+    Stream,
+    Verification,
+}
+
+/// A server that takes no token but the newest that was given out, and refuses one good one by mistake while a tool runs. The tool then passes on a
+/// 401 of a server behind it, in the very words of its own.
+#[test_case(Renewer::Read, 30; "a read")]
+#[test_case(Renewer::Stream, 30; "the GET stream")]
+#[test_case(Renewer::Verification, 30; "a verification")]
+#[test_case(Renewer::Read, 400; "a read, long before")]
+#[test_case(Renewer::Stream, 400; "the GET stream, long before")]
+#[test_case(Renewer::Verification, 400; "a verification, long before")]
+#[tokio::test(start_paused = true)]
+async fn a_token_that_the_client_itself_has_renewed_confirms_nothing(renewer: Renewer, runs_ms: u64) {
+    let server = Server::new();
+    let newest = Arc::new(AtomicUsize::new(0));
+    let exchange = scripted(&server, {
+        let (server, newest) = (server.clone(), Arc::clone(&newest));
+        move |arrival, nth| {
+            let (server, newest) = (server.clone(), Arc::clone(&newest));
+            async move {
+                let refused = Some(Ok(Reply::text(401, "who are you?")));
+                let right = format!("Bearer token-{}", newest.load(Ordering::Relaxed));
+                if arrival.header("authorization") != Some(&*right) {
+                    return refused;
+                }
+                match (arrival.method(), nth, renewer) {
+                    ("tools/call", 0, _) => {
+                        server.execute(&arrival);
+                        sleep(milliseconds(runs_ms)).await;
+                        refused
+                    }
+                    ("resources/read", 0, Renewer::Read) | ("GET", 0, Renewer::Stream) => {
+                        sleep(milliseconds(10)).await;
+                        refused
+                    }
+                    ("resources/read", 0, Renewer::Verification) => {
+                        sleep(milliseconds(10)).await;
+                        Some(Ok(Reply::text(404, "Session not found")))
+                    }
+                    ("ping", 0, Renewer::Verification) => refused,
+                    _ => None,
+                }
+            }
+        }
+    });
+    let client = builder(&exchange)
+        .listen(renewer == Renewer::Stream)
+        .token_provider({
+            let newest = Arc::clone(&newest);
+            move |_| {
+                let newest = Arc::clone(&newest);
+                async move {
+                    sleep(milliseconds(20)).await;
+                    Ok(format!("token-{}", newest.fetch_add(1, Ordering::Relaxed) + 1))
+                }
+            }
+        })
+        .connect()
+        .await
+        .unwrap();
+    let poke = tokio::spawn({
+        let client = client.clone();
+        async move { client.call_tool("poke", NOTHING).await }
+    });
+    exchange.ledger().arrivals("tools/call", 1).await;
+    client.read_resource("mem://a").await.unwrap();
+    let failure = failure(poke.await.unwrap());
+    assert_eq!((server.executed("poke"), failure.execution), (1, Execution::MayHaveExecuted));
+    assert!(newest.load(Ordering::Relaxed) > 1, "it was renewed");
+    if runs_ms > 250 {
+        let pings = if renewer == Renewer::Verification { 2 } else { 0 };
+        assert_eq!(exchange.ledger().count("ping"), pings, "no twin that could say nothing");
+    }
+    client.call_tool("poke", NOTHING).await.unwrap();
+}
+
+/// The provider has ended the old token, and lost the new one. What goes out afterwards is refused for that; what went out before may have run.
+#[tokio::test(start_paused = true)]
+async fn a_twin_of_two_calls_proves_nothing_of_the_one_that_went_out_before_the_token_was_asked_for() {
+    let server = Server::new();
+    let ended = Arc::new(AtomicBool::new(false));
+    let exchange = scripted(&server, {
+        let (server, ended) = (server.clone(), Arc::clone(&ended));
+        move |arrival, nth| {
+            let (server, ended) = (server.clone(), Arc::clone(&ended));
+            async move {
+                let refused = Some(Ok(Reply::text(401, "who are you?")));
+                match (arrival.method(), nth) {
+                    ("tools/call", 0) => {
+                        server.execute(&arrival);
+                        sleep(milliseconds(500)).await;
+                        refused
+                    }
+                    ("resources/read", 0) => refused,
+                    _ if ended.load(Ordering::Relaxed) => refused,
+                    _ => None,
+                }
+            }
+        }
+    });
+    let client = builder(&exchange)
+        .token_provider({
+            let ended = Arc::clone(&ended);
+            move |refused| {
+                ended.store(refused.is_some(), Ordering::Relaxed);
+                async move { if refused.is_none() { Ok("token-1".to_owned()) } else { Err("it was cut off".into()) } }
+            }
+        })
+        .connect()
+        .await
+        .unwrap();
+    let poke = |after| {
+        let client = client.clone();
+        tokio::spawn(async move {
+            sleep(milliseconds(after)).await;
+            failure(client.call_tool("poke", NOTHING).await).execution
+        })
+    };
+    let (before, after) = (poke(0), poke(490));
+    exchange.ledger().arrivals("tools/call", 1).await;
+    failure(client.read_resource("mem://a").await);
+    assert!(ended.load(Ordering::Relaxed), "it was asked for");
+    assert_eq!((after.await.unwrap(), before.await.unwrap()), (Execution::NotExecuted, Execution::MayHaveExecuted));
+    assert_eq!((server.executed("poke"), exchange.ledger().count("ping")), (1, 1));
+}
+
+/// Whoever hears of it first, and however long a round trip takes: it costs no call.
+#[test_case(0; "at once")]
+#[test_case(5; "five milliseconds")]
+#[test_case(80; "eighty milliseconds")]
+#[tokio::test(start_paused = true)]
+async fn a_token_that_expires_under_reads_and_tools_costs_none_of_them(trip_ms: u64) {
+    let server = Server::new();
+    let newest = Arc::new(AtomicUsize::new(1));
+    let exchange = scripted(&server, {
+        let newest = Arc::clone(&newest);
+        move |arrival, _| {
+            let right = format!("Bearer token-{}", newest.load(Ordering::Relaxed));
+            async move {
+                sleep(milliseconds(trip_ms)).await;
+                let refused = arrival.header("authorization") != Some(&*right);
+                refused.then(|| Ok(Reply::text(401, "who are you?")))
+            }
+        }
+    });
+    let asked = Arc::new(AtomicUsize::new(0));
+    let client = builder(&exchange)
+        .token_provider({
+            let asked = Arc::clone(&asked);
+            move |_| {
+                let number = asked.fetch_add(1, Ordering::Relaxed) + 1;
+                async move {
+                    sleep(milliseconds(150)).await;
+                    Ok(format!("token-{number}"))
+                }
+            }
+        })
+        .connect()
+        .await
+        .unwrap();
+    newest.store(2, Ordering::Relaxed);
+    let outcomes = at_once(40, {
+        let client = client.clone();
+        move |number| {
+            let client = client.clone();
+            async move {
+                sleep(milliseconds(7 * number as u64)).await;
+                if number % 2 == 0 {
+                    client.read_resource("mem://a").await.map(drop)
+                } else {
+                    client.call_tool("poke", NOTHING).await.map(drop)
+                }
+            }
+        }
+    })
+    .await;
+    let failed: Vec<_> = outcomes.into_iter().filter_map(Result::err).collect();
+    assert!(failed.is_empty(), "{} failed, the first with: {}", failed.len(), failed[0]);
+    assert_eq!((asked.load(Ordering::Relaxed), server.executed("poke")), (2, 20));
 }

@@ -270,6 +270,68 @@ fn the_starter_gives_up_and_the_flight_goes_on() {
     });
 }
 
+/// Each sees the same session refused, at another time; what is said of it late costs no later session anything.
+#[test]
+fn a_session_that_is_refused_again_and_again_is_given_up_once() {
+    explore("refusals that nothing confirms", || {
+        block_on(async {
+            let (sessions, record) = client(Recovery::Auto, lands(), Record::default());
+            let first = sessions.acquire().await.unwrap();
+            let callers: Vec<_> = (0..WAITERS)
+                .map(|_| {
+                    let (sessions, first) = (Arc::clone(&sessions), Arc::clone(&first));
+                    tokio::spawn(async move {
+                        sessions.ended_refused(&first, false);
+                        sessions.acquire().await
+                    })
+                })
+                .collect();
+            for caller in callers {
+                assert!(caller.await.unwrap().unwrap().generation <= 2);
+            }
+            assert_eq!(sessions.acquire().await.unwrap().generation, 2);
+            assert_eq!(record.flights(), 2);
+            drop(first);
+            end(sessions, &record).await;
+        });
+    });
+}
+
+/// Refusals of which some are sent again, some end a call and some are answers, in each mode of recovery; a caller wants a session all the while.
+#[test]
+fn whoever_waits_while_sessions_are_refused_is_woken() {
+    explore("refusals of all sorts", || {
+        block_on(async {
+            let recovery = [Recovery::Auto, Recovery::Surface, Recovery::Off][thread_rng().gen_range(0..3)];
+            let (sessions, record) = client(recovery, lands(), Record::default());
+            let mut callers = Vec::new();
+            for _ in 0..WAITERS {
+                let sessions = Arc::clone(&sessions);
+                callers.push(tokio::spawn(async move {
+                    for _ in 0..2 {
+                        let Ok(session) = sessions.acquire().await else { break };
+                        match thread_rng().gen_range(0..3) {
+                            0 => sessions.refused(&session),
+                            1 => sessions.ended_refused(&session, thread_rng().gen_bool(0.5)),
+                            _ => sessions.lost(&session),
+                        }
+                    }
+                }));
+            }
+            let last = waiter(&sessions);
+            for caller in callers {
+                caller.await.unwrap();
+            }
+            let lost = |acquired: &Acquired| recovery == Recovery::Surface && matches!(acquired, Err(NoSession::Lost));
+            let (_, acquired) = last.await.unwrap();
+            for acquired in [acquired, sessions.acquire().await] {
+                assert!(acquired.is_ok() || lost(&acquired), "{acquired:?}");
+            }
+            end(sessions, &record).await;
+        });
+    });
+}
+
 /// Callers that see their session lost or suspect, one that asks for a new one, one that gives up, and a close, in each mode of recovery.
 #[test]
 fn anything_at_once() {

@@ -93,10 +93,14 @@ impl Script {
             ping_ms: pick(random, &[0, 0, 0, 0, 10, 300, 1_900, 2_100]),
             modern: eras.modern,
             asks: (eras.modern || eras.changes) && chance(random, 30),
+            rotates: client.token && chance(random, 50),
         };
         let spread = pick(random, &[0, 50, 500, 5_000]);
         let calls = (0..random.usize(1..=8)).map(|_| CallPlan::random(random, spread)).collect();
-        let faults = (0..random.usize(0..=8)).map(|_| Planned::random(random, eras)).collect();
+        let mut faults: Vec<_> = (0..random.usize(0..=8)).map(|_| Planned::random(random, eras)).collect();
+        if server.rotates && chance(random, 50) {
+            faults.extend([false, true].map(|executes| Planned::unauthorized(random, eras, executes)));
+        }
         let mut happenings = Vec::new();
         let gate = Gate::random(random);
         let revoke = What::Revoke { challenge: random.bool() };
@@ -169,6 +173,20 @@ impl Planned {
             fault => fault,
         };
         Self { target, nth, fault }
+    }
+}
+
+impl Planned {
+    /// A good token is refused: by a replica that knows better, or by what stands behind a tool that has run.
+    fn unauthorized(random: &mut Rng, eras: Eras, executes: bool) -> Self {
+        let target = match pick(random, &[Target::Call, Target::Get, Target::Ping]) {
+            target if !executes && eras.have(target) => target,
+            _ => Target::Call,
+        };
+        let nth = random.usize(..if target == Target::Call { 10 } else { 3 });
+        let (demand, words) = (Demand::Nothing, Words::Text);
+        let told = Told::Slow { after_ms: pick(random, &[0, 20, 100, 1_000, 3_000]) };
+        Self { target, nth, fault: Fault::Refuses(Refuses { executes, status: 401, demand, words, told }) }
     }
 }
 

@@ -11,7 +11,7 @@ use oncewire::transport::scripted::{Arrival, Reply};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::script::Nature;
+use crate::script::{Nature, Target};
 
 /// More than the client of these runs takes in one message, and far more than any honest answer here.
 pub(crate) const MAX_MESSAGE: usize = 8_192;
@@ -167,9 +167,11 @@ impl Refuses {
     }
 
     /// The same, in words that this server has for nothing else: what it says of a tool that ran it says of nothing that did not run.
-    pub(crate) fn of_its_own(&self, nature: &Nature) -> Self {
+    pub(crate) fn of_its_own(&self, nature: &Nature, target: Target) -> Self {
         let mut own = self.clone();
-        if own.executes && own.words == Words::Empty && nature.refusal.is_empty_with(own.status) {
+        // To say nothing is to say the same of everything.
+        let of_all = own.executes && nature.refusal.is_empty_with(own.status);
+        if own.words == Words::Empty && (of_all || matches!(target, Target::Ping | Target::Discover)) {
             own.words = Words::Text;
         }
         // What only our own login can say is said by it alone, and it says so before anything runs.

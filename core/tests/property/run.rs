@@ -66,7 +66,7 @@ async fn course(script: &Script) -> Result<Course, String> {
     let server = Faulty::new(script);
     let exchange = server.exchange();
     let events: Arc<Mutex<Vec<Told>>> = Arc::default();
-    let client = builder(script)
+    let client = builder(script, &server)
         .exchange(Arc::clone(&exchange) as _)
         .on_event({
             let events = Arc::clone(&events);
@@ -216,7 +216,7 @@ async fn works_again(client: &Client, what: &str) -> Option<Error> {
     }
 }
 
-fn builder(script: &Script) -> ClientBuilder {
+fn builder(script: &Script, server: &Arc<Faulty>) -> ClientBuilder {
     let client = &script.client;
     let builder = Client::builder("http://server.test/mcp")
         .era(match client.era {
@@ -241,9 +241,17 @@ fn builder(script: &Script) -> ClientBuilder {
         return builder;
     }
     let count = Arc::new(AtomicUsize::new(0));
+    let (server, takes) = (Arc::downgrade(server), Duration::from_millis(script.server.ping_ms.min(300)));
     builder.token_provider(move |_| {
         let number = count.fetch_add(1, Ordering::Relaxed);
-        async move { Ok(format!("token-{number}")) }
+        let server = server.clone();
+        async move {
+            sleep(takes).await;
+            if let Some(server) = server.upgrade() {
+                server.gives(number);
+            }
+            Ok(format!("token-{number}"))
+        }
     })
 }
 

@@ -65,6 +65,9 @@ pub(crate) struct Nature {
     /// It begins in the modern era.
     #[serde(default)]
     pub(crate) modern: bool,
+    /// A token that is given out makes all before it worthless.
+    #[serde(default)]
+    pub(crate) rotates: bool,
     /// In the modern era its tools ask who it is before they do anything.
     #[serde(default)]
     pub(crate) asks: bool,
@@ -283,6 +286,12 @@ impl Script {
         let by_itself = |happening: &&Happening| !matches!(happening.what, What::Recover | What::Close);
         let last = self.happenings.iter().filter(by_itself).map(|happening| happening.at_ms).max();
         (!self.faults.iter().any(by_fault)).then(|| last.unwrap_or_default())
+    }
+
+    /// Is a token refused only because the client itself has asked for the next one?
+    pub(crate) fn tokens_last(&self) -> bool {
+        let revokes = |happening: &Happening| matches!(happening.what, What::Revoke { .. });
+        self.server.rotates && self.client.token && !self.happenings.iter().any(revokes)
     }
 
     /// May the first call after the faults fail? Where a server that is in good health refuses a session or an era in words that do not say

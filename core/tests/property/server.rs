@@ -52,6 +52,8 @@ pub(crate) struct Faulty {
     tokens: Mutex<Tokens>,
     /// From when on no session is lost any more, if that is known.
     no_more_losses: Option<Instant>,
+    /// See [`Script::tokens_last`].
+    tokens_last: bool,
 }
 
 #[derive(Debug, Default)]
@@ -72,7 +74,8 @@ impl Faulty {
         let (healed, known) = (AtomicBool::new(false), Mutex::default());
         let (gate, tokens) = (Mutex::default(), Mutex::default());
         let no_more_losses = script.no_more_losses_ms().map(|last| Instant::now() + Duration::from_millis(last));
-        Arc::new(Self { healthy, nature: nature.clone(), faults, healed, known, gate, tokens, no_more_losses })
+        let (nature, tokens_last) = (nature.clone(), script.tokens_last());
+        Arc::new(Self { healthy, nature, faults, healed, known, gate, tokens, no_more_losses, tokens_last })
     }
 
     pub(crate) fn exchange(self: &Arc<Self>) -> Arc<Scripted> {
@@ -105,6 +108,14 @@ impl Faulty {
     pub(crate) fn revoke(&self, challenge: bool) {
         let mut tokens = self.tokens.lock().unwrap();
         (tokens.first, tokens.challenge) = (tokens.newest + 1, challenge);
+    }
+
+    /// The token of this number is given out.
+    pub(crate) fn gives(&self, number: usize) {
+        if self.nature.rotates {
+            let mut tokens = self.tokens.lock().unwrap();
+            tokens.first = tokens.first.max(number);
+        }
     }
 
     pub(crate) fn known(&self) -> std::sync::MutexGuard<'_, Known> {
@@ -230,7 +241,7 @@ impl Faulty {
             }
             Fault::Refuses(ref refuses) => {
                 run(refuses.executes);
-                let refuses = refuses.of_its_own(&self.nature);
+                let refuses = refuses.of_its_own(&self.nature, target);
                 let says_gone = matches!(refuses.status, 404 | 410) || refuses.words.tell_of_a_loss();
                 if target == Target::Ping || of_a_call && says_gone {
                     self.told_gone(arrival);
@@ -363,8 +374,7 @@ impl Faulty {
         if number.unwrap_or_default() >= tokens.first {
             return None;
         }
-        let reply = Reply::json(401, &json!({ "error": "invalid_token", "error_description": "Token has expired" }));
-        Some(if tokens.challenge { reply.header("www-authenticate", "Bearer error=\"invalid_token\"") } else { reply })
+        Some(refuse_token(tokens.challenge))
     }
 
     /// Why it does not even look at the request: as the healthy server would, but for the words on a session that is not known.
@@ -395,10 +405,14 @@ impl Faulty {
         self.disown(arrival)
     }
 
-    /// The words that the server has for everything it refuses, out of the mouth of a tool: those of a gate that is open again, or of sessions
-    /// that are lost no more. Only what was refused while they held can be told so too.
+    /// The words that the server has for everything it refuses, out of the mouth of a tool: those of a gate that is open again, of sessions
+    /// that are lost no more, or of tokens that are worth something until the client asks for the next one. Only what was refused while they
+    /// held can be told so too.
     fn of_the_house(&self, arrival: &Arrival) -> Option<Reply> {
         let now = Instant::now();
+        if self.tokens_last && arrival.number.is_multiple_of(4) {
+            return Some(refuse_token(false));
+        }
         if let Some((until, gate)) = &*self.gate.lock().unwrap() {
             return (now >= *until).then(|| gate.reply(arrival));
         }
@@ -474,6 +488,12 @@ impl Faulty {
         };
         Reply::event_stream().event(&answer)
     }
+}
+
+/// As it refuses every token that is worth nothing.
+fn refuse_token(challenge: bool) -> Reply {
+    let reply = Reply::json(401, &json!({ "error": "invalid_token", "error_description": "Token has expired" }));
+    if challenge { reply.header("www-authenticate", "Bearer error=\"invalid_token\"") } else { reply }
 }
 
 pub(crate) fn target(arrival: &Arrival) -> Target {
