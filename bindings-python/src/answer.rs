@@ -10,9 +10,11 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::PyString;
 use serde_json::value::RawValue;
 
-use crate::client::{Client, Shared};
-use crate::delivery::{Loop, Parcel};
+use crate::queue::{Loop, Parcel};
 use crate::state::State;
+
+/// Makes an object of Python.
+pub(crate) type Make = Box<dyn FnOnce(Python<'_>) -> PyResult<Py<PyAny>> + Send>;
 
 /// How a call ended, before it is a Python object.
 pub(crate) enum Answer {
@@ -20,8 +22,8 @@ pub(crate) enum Answer {
     Nothing,
     /// A result as the server sent it.
     Json(Box<str>),
-    /// A client.
-    Client(Arc<Shared>),
+    /// An object that is made where Python may be called.
+    Object(Make),
     /// A failure.
     Failed(Box<Error>),
     /// The task that carried out the call is gone without a word.
@@ -54,7 +56,7 @@ impl Answer {
         match self {
             Self::Nothing => Ok(py.None()),
             Self::Json(text) => Ok(PyString::new(py, &text).into_any().unbind()),
-            Self::Client(shared) => Ok(Py::new(py, Client::new(shared))?.into_any()),
+            Self::Object(make) => make(py),
             Self::Failed(error) => Err(exception(py, &error)),
             Self::Lost => Err(PyRuntimeError::new_err("oncewire lost the call: this is a bug")),
         }

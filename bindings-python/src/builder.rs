@@ -11,8 +11,8 @@ use pyo3::types::PyDict;
 use serde_json::{Value, json};
 
 use crate::callbacks::{Callback, Mailbox};
-use crate::delivery::Loop;
 use crate::given::{bytes, call_options, callable, count, members, pair, seconds, text, truth, unknown, word};
+use crate::queue::Loop;
 use crate::state::State;
 
 /// Where the callbacks of a client run.

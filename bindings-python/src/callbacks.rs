@@ -10,8 +10,9 @@ use pyo3::call::PyCallArgs;
 use pyo3::prelude::*;
 use tokio::sync::oneshot;
 
-use crate::delivery::{Loop, Parcel};
-use crate::state::{State, lock};
+use crate::lock::lock;
+use crate::queue::{Loop, Parcel};
+use crate::state::State;
 
 /// A callback and the loop that it runs on.
 pub(crate) struct Callback {

@@ -18,7 +18,8 @@ use crate::callbacks::{Callback, Mailbox};
 use crate::given::{Given, Teller, json_value};
 use crate::json::to_json;
 use crate::pending::{Pending, Work};
-use crate::state::{State, state};
+use crate::process::state;
+use crate::state::{Open, State};
 
 /// A client of the core, and the process that it lives in.
 pub(crate) struct Shared {
@@ -27,8 +28,8 @@ pub(crate) struct Shared {
     callbacks: Vec<Arc<Callback>>,
 }
 
-impl Shared {
-    pub(crate) fn client(&self) -> Option<&oncewire::Client> {
+impl Open for Shared {
+    fn client(&self) -> Option<&oncewire::Client> {
         self.client.as_ref().filter(|_| self.pid == process::id())
     }
 }
@@ -66,8 +67,9 @@ pub(crate) fn connect(
         match builder.connect().await {
             Ok(client) => {
                 let shared = Arc::new(Shared { client: Some(client), pid: process::id(), callbacks });
-                state.remember(&shared);
-                Answer::Client(shared)
+                let open: Arc<dyn Open> = Arc::<Shared>::clone(&shared);
+                state.remember(&open);
+                Answer::Object(Box::new(move |py| Ok(Py::new(py, Client::new(shared))?.into_any())))
             }
             Err(error) => Answer::Failed(Box::new(error)),
         }

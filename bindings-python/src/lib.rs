@@ -13,8 +13,12 @@ mod client;
 mod delivery;
 mod given;
 mod json;
+mod lock;
 mod logs;
 mod pending;
+mod process;
+mod queue;
+mod record;
 mod state;
 
 use std::sync::atomic::{AtomicUsize, Ordering};

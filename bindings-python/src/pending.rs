@@ -16,7 +16,8 @@ use tokio::runtime::Handle;
 use tokio::task::AbortHandle;
 
 use crate::answer::Message;
-use crate::state::{existing, hold_at_exit, lock};
+use crate::lock::lock;
+use crate::state::{existing, hold_at_exit};
 
 /// How often the main thread looks for signals while it waits.
 const SIGNALS: Duration = Duration::from_millis(50);

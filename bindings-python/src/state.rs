@@ -6,52 +6,46 @@
 
 use std::process;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::thread::{self, JoinHandle, ThreadId};
 use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
 use futures_util::future::join_all;
-use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
-use tokio::runtime::{Builder, Handle, Runtime};
+use tokio::runtime::{Handle, Runtime};
 
-use crate::client::Shared;
-use crate::delivery::{self, Queue};
-use crate::logs;
+use crate::lock::lock;
+use crate::queue::Queue;
 
-/// Threads that move bytes. They never wait for Python.
-const WORKERS: usize = 2;
 /// What closing the open clients may take at exit, and what stopping the runtime may take after that.
 const AT_EXIT: Duration = Duration::from_secs(1);
 
-static STATE: ArcSwapOption<State> = ArcSwapOption::const_empty();
+pub(crate) static STATE: ArcSwapOption<State> = ArcSwapOption::const_empty();
+
+/// A client that is closed at exit.
+pub(crate) trait Open: Send + Sync {
+    /// The client, if it is of this process.
+    fn client(&self) -> Option<&oncewire::Client>;
+}
 
 /// What the process with this id has.
 pub(crate) struct State {
-    pid: u32,
+    pub(crate) pid: u32,
     runtime: Mutex<Option<Runtime>>,
     pub(crate) handle: Handle,
     pub(crate) queue: Arc<Queue>,
     delivery: Mutex<Option<JoinHandle<()>>>,
-    clients: Mutex<Vec<Weak<Shared>>>,
+    clients: Mutex<Vec<Weak<dyn Open>>>,
     stopped: AtomicBool,
     /// The thread that ends the interpreter.
-    stopped_by: OnceLock<ThreadId>,
+    pub(crate) stopped_by: OnceLock<ThreadId>,
 }
 
 impl State {
-    fn start(pid: u32) -> PyResult<Self> {
-        let runtime = Builder::new_multi_thread()
-            .worker_threads(WORKERS)
-            .thread_name("oncewire")
-            .enable_all()
-            .build()
-            .map_err(|error| PyRuntimeError::new_err(format!("oncewire could not start its threads: {error}")))?;
-        let queue = Arc::new(Queue::default());
-        let delivery = delivery::start(Arc::clone(&queue))?;
-        logs::install();
-        Ok(Self {
+    /// Of a process, around a runtime and the thread that empties the queue.
+    pub(crate) fn new(pid: u32, runtime: Runtime, queue: Arc<Queue>, delivery: JoinHandle<()>) -> Self {
+        Self {
             pid,
             handle: runtime.handle().clone(),
             runtime: Mutex::new(Some(runtime)),
@@ -60,7 +54,7 @@ impl State {
             clients: Mutex::default(),
             stopped: AtomicBool::new(false),
             stopped_by: OnceLock::new(),
-        })
+        }
     }
 
     /// Python is about to end, or has ended.
@@ -69,13 +63,13 @@ impl State {
     }
 
     /// Closes this client at exit, if it is still there.
-    pub(crate) fn remember(&self, client: &Arc<Shared>) {
+    pub(crate) fn remember(&self, client: &Arc<dyn Open>) {
         let mut clients = lock(&self.clients);
         clients.retain(|client| client.strong_count() > 0);
         clients.push(Arc::downgrade(client));
     }
 
-    fn stop(&self) {
+    pub(crate) fn stop(&self) {
         self.stopped_by.get_or_init(|| thread::current().id());
         if self.stopped.swap(true, Ordering::AcqRel) {
             return;
@@ -103,41 +97,6 @@ pub(crate) fn hold_at_exit() -> ! {
     }
 }
 
-/// The state of this process; made if there is none yet.
-pub(crate) fn state(py: Python<'_>) -> PyResult<Arc<State>> {
-    let pid = process::id();
-    loop {
-        let current = STATE.load_full();
-        match current {
-            Some(state) if state.pid == pid => {
-                if state.stopped() {
-                    if state.stopped_by.get() != Some(&thread::current().id()) {
-                        py.detach(|| hold_at_exit());
-                    }
-                    return Err(PyRuntimeError::new_err("oncewire cannot be used while the interpreter exits"));
-                }
-                return Ok(state);
-            }
-            other => {
-                let fresh = Arc::new(State::start(pid)?);
-                let previous = STATE.compare_and_swap(&other, Some(Arc::clone(&fresh)));
-                let same = match (&*previous, &other) {
-                    (None, None) => true,
-                    (Some(previous), Some(other)) => Arc::ptr_eq(previous, other),
-                    _ => false,
-                };
-                if same {
-                    // The parent's: its threads are not here, its locks may be locked.
-                    std::mem::forget(other);
-                } else {
-                    // Another thread was faster.
-                    fresh.stop();
-                }
-            }
-        }
-    }
-}
-
 /// The state of this process, if there is one and it is not stopped.
 pub(crate) fn existing() -> Option<Arc<State>> {
     STATE.load_full().filter(|state| state.pid == process::id() && !state.stopped())
@@ -149,8 +108,4 @@ pub(crate) fn shutdown(py: Python<'_>) {
     if let Some(state) = existing() {
         py.detach(|| state.stop());
     }
-}
-
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

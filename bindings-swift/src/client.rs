@@ -5,7 +5,8 @@ use std::sync::Arc;
 use oncewire::{Client, Error};
 use serde_json::Value;
 
-use crate::call::{self, CallExtras, CallOptions, PendingCall, ProgressSink, json_argument};
+use crate::call::{self, CallExtras, PendingCall, ProgressSink};
+use crate::call_options::{CallOptions, json_argument};
 use crate::events::EventFeed;
 use crate::options::{self, ClientOptions};
 use crate::runtime::{Pending, Settled, runtime};

@@ -5,21 +5,25 @@
 //! the core run on a runtime of this crate ([`runtime`]); Swift only waits for what comes out of them.
 
 mod call;
+mod call_options;
 mod client;
 mod events;
 mod hooks;
 mod log;
 mod options;
 mod runtime;
+mod words;
 
-pub use call::{CallExtras, CallOptions, IdempotencyKey, NoResult, PendingCall, ProgressSink, Span};
+pub use call::{CallExtras, IdempotencyKey, NoResult, PendingCall, ProgressSink};
+pub use call_options::{CallOptions, Span};
 pub use client::{ConnectOutcome, NativeClient, PendingConnect, connect};
 pub use events::EventFeed;
 pub use hooks::{EventSink, Hook, HookTask, NotificationSink, Reply};
 pub use log::{LogLevel, LogSink, set_log_sink};
 pub use options::{
-    BackoffOption, ClientIdentityOption, ClientInfoOption, ClientOptions, EraOption, HeaderOption, HttpVersionOption,
-    KeepAliveOption, PingOption, ProxyOption, RecoveryOption, ResendOption, RetryBudgetOption, TrustAnnotationsOption,
+    BackoffOption, ClientIdentityOption, ClientInfoOption, ClientOptions, HeaderOption, HttpVersionOption,
+    KeepAliveOption, PingOption, ProxyOption, RetryBudgetOption,
 };
+pub use words::{EraOption, RecoveryOption, ResendOption, TrustAnnotationsOption};
 
 uniffi::setup_scaffolding!();

@@ -1,5 +1,31 @@
 //! oncewire: an MCP client that never runs a tool twice without proof, never hangs on a dead stream, and recovers a lost
 //! session exactly once.
+//!
+//! ```no_run
+//! use std::time::Duration;
+//!
+//! use oncewire::{Client, Error, Execution};
+//! use serde_json::json;
+//!
+//! # async fn example() -> Result<(), Error> {
+//! let client = Client::builder("https://example.com/mcp").timeout(Duration::from_secs(30)).connect().await?;
+//! match client.call_tool("transfer", json!({ "amount": 5 })).await {
+//!     Ok(result) => println!("{}", result.raw),
+//!     // Each error says whether the server may have run the call. One that it did not run may be sent again.
+//!     Err(error) if error.execution() == Execution::NotExecuted => println!("it did not run: {error}"),
+//!     Err(error) => println!("it may have run: {error}"),
+//! }
+//! client.close().await;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # How it is built
+//!
+//! Each folder is a layer, and imports only from those below it. From the top: `client` (what a host sees), `call` (a call's life), `session`
+//! (handshake, recovery, streams), `exchange` (one request and its answer), `oauth` and `auth` (logins and tokens), `policy` (what to do about a
+//! failure, pure), `transport` (bytes, and what an end proves), `protocol` (what MCP says), `rpc` (JSON-RPC), `vocabulary` (the words of all).
+//! `docs/architecture.md` has the picture, the life of a call through them, and where to change what; a test holds the sources to it.
 
 #![forbid(unsafe_code)]
 

@@ -3,6 +3,8 @@
 mod bench;
 mod conformance;
 mod demo;
+#[cfg(test)]
+mod layers;
 mod logins;
 mod peers;
 mod swift;

@@ -23,6 +23,7 @@
 //! ```
 
 mod arrival;
+mod label;
 mod ledger;
 mod modern;
 mod reply;

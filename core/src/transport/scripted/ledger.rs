@@ -10,7 +10,7 @@ use serde_json::Value;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use super::arrival::{label, message};
+use super::label::{label, message};
 use super::reply::Step;
 use crate::transport::exchange::{Cause, WireFailure, WireRequest};
 
