@@ -3,9 +3,9 @@
 //! Nothing is decided here: `classify` says what an end proves, `decide` says what to do, `follow_up` does it and counts.
 
 use super::driver::Driver;
-use super::end::{Facts, Outcome};
 use super::follow_up::Next;
 use super::input_required::Reading;
+use super::judged::{Facts, JudgedAttempt};
 use super::spec::Answered;
 use super::stand_in::StandIn;
 use super::verdict::{self, Circumstances};
@@ -70,13 +70,13 @@ impl Driver {
     }
 
     /// There is no session to send on. The first handshake of a client may be repeated, as long as patience lasts.
-    fn without_session(&self, why: NoSession) -> Result<Outcome, Error> {
+    fn without_session(&self, why: NoSession) -> Result<JudgedAttempt, Error> {
         match &why {
             NoSession::Failed { failure, recovering: false } if failure.may_pass => {
                 let Error::NotExecuted(text) = verdict::without_session(&self.record, &why) else {
                     return Err(verdict::without_session(&self.record, &why));
                 };
-                Ok(Outcome {
+                Ok(JudgedAttempt {
                     facts: Facts {
                         proof: ProofStanding::Proven,
                         ..Facts::unproven(Class::NeverSent { transient: true }, None, None)

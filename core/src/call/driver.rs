@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::end::Facts;
 use super::engine::Engine;
+use super::judged::Facts;
 use super::record::CallRecord;
 use super::spec::Spec;
 use super::verdict::{self, Circumstances};
-use crate::exchange::attempt::Ended;
 use crate::exchange::caller::Caller;
+use crate::exchange::post::ExchangeEnd;
 use crate::exchange::text;
 use crate::exchange::wire::Unready;
 use crate::policy::backoff::{Backoff, NEVER_SENT_MAX};
@@ -126,9 +126,9 @@ impl Driver {
         }
     }
 
-    pub(super) fn unready(&self, ended: &Ended) -> Error {
+    pub(super) fn unready(&self, ended: &ExchangeEnd) -> Error {
         let kind = match ended {
-            Ended::Unready(Unready::Headers(_)) => Kind::Config,
+            ExchangeEnd::Unready(Unready::Headers(_)) => Kind::Config,
             _ => Kind::Auth,
         };
         let circumstances = Circumstances { reason: text::of_end(ended, None), ..Circumstances::default() };

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::driver::Driver;
-use super::end::Outcome;
+use super::judged::JudgedAttempt;
 use super::spec::Answered;
 use super::verdict;
 use crate::exchange::answer::Answer;
@@ -15,7 +15,7 @@ use crate::vocabulary::event::{Event, EventName};
 use crate::vocabulary::outcome::{Execution, Kind, Proof};
 
 impl Driver {
-    pub(super) fn deliver(&self, outcome: Outcome) -> Result<Answered, Error> {
+    pub(super) fn deliver(&self, outcome: JudgedAttempt) -> Result<Answered, Error> {
         let session = outcome.facts.session.as_ref();
         let generation = session.map_or(0, |session| session.generation);
         let lifecycle = session.map_or(Lifecycle::Legacy, |session| session.lifecycle());
@@ -25,7 +25,7 @@ impl Driver {
         }
     }
 
-    pub(super) fn surface(&self, mut outcome: Outcome) -> Error {
+    pub(super) fn surface(&self, mut outcome: JudgedAttempt) -> Error {
         if outcome.facts.proof == ProofStanding::Unasked {
             outcome.stays_unconfirmed();
         }
@@ -43,7 +43,7 @@ impl Driver {
     }
 
     /// The event of a failed attempt.
-    pub(super) fn tell(&self, outcome: &Outcome, decision: Decision, delay: Duration) {
+    pub(super) fn tell(&self, outcome: &JudgedAttempt, decision: Decision, delay: Duration) {
         let attempts = self.record.attempts();
         let attempt = attempts.last().filter(|_| outcome.facts.session.is_some());
         self.engine.wire.events.emit(Event {

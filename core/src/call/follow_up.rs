@@ -1,14 +1,15 @@
 //! What follows an attempt, step by step: `decide` says the next step, it is told and taken, and then the question is put anew, until
 //! there is an answer, an error, or a session for the next attempt.
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep, timeout};
 
 use super::driver::Driver;
-use super::end::Outcome;
 use super::hints;
+use super::judged::JudgedAttempt;
 use super::spec::Answered;
 use super::verdict;
 use crate::policy::decide::{Ambiguity, Charge, Decision, ProofStanding, SESSION_LOSSES, Wait, decide};
@@ -27,7 +28,7 @@ pub(super) enum Next {
 
 /// An attempt that is over, and what was done about it so far.
 struct Aftermath {
-    outcome: Outcome,
+    outcome: JudgedAttempt,
     /// It was told.
     told: bool,
     /// The wait before the resend is over. Neither the wait nor the budget is asked for once more.
@@ -46,17 +47,9 @@ struct Step {
     ambiguity: Ambiguity,
 }
 
-/// A step was taken.
-enum Taken {
-    /// What to do now has to be asked anew.
-    AskAgain(Aftermath),
-    /// It was the last.
-    Last(Next),
-}
-
 impl Driver {
     /// Asks what to do about the outcome, and does it, step by step, until there is an answer, an error or the next attempt.
-    pub(super) async fn follow_up(&mut self, outcome: Outcome) -> Result<Next, Error> {
+    pub(super) async fn follow_up(&mut self, outcome: JudgedAttempt) -> Result<Next, Error> {
         self.take_stock(&outcome);
         self.repair(&outcome);
         let mut aftermath = Aftermath { outcome, told: false, waited: false, moves: 0 };
@@ -67,14 +60,14 @@ impl Driver {
                 self.record.lets_go_of_its_token();
             }
             match self.take(step, aftermath).await? {
-                Taken::AskAgain(again) => aftermath = again,
-                Taken::Last(next) => return Ok(next),
+                ControlFlow::Continue(again) => aftermath = again,
+                ControlFlow::Break(next) => return Ok(next),
             }
         }
     }
 
     /// Counts what the end of the attempt counts for.
-    fn take_stock(&mut self, outcome: &Outcome) {
+    fn take_stock(&mut self, outcome: &JudgedAttempt) {
         if outcome.facts.class == Class::SessionRejected {
             self.counts.session_losses += 1;
         }
@@ -127,10 +120,10 @@ impl Driver {
         aftermath.told = true;
     }
 
-    /// Takes the step.
-    async fn take(&mut self, step: Step, mut aftermath: Aftermath) -> Result<Taken, Error> {
+    /// Takes the step: it is the last, or the question has to be put anew.
+    async fn take(&mut self, step: Step, mut aftermath: Aftermath) -> Result<ControlFlow<Next, Aftermath>, Error> {
         match step.decision {
-            Decision::Deliver => return self.deliver(aftermath.outcome).map(Next::Delivered).map(Taken::Last),
+            Decision::Deliver => return self.deliver(aftermath.outcome).map(Next::Delivered).map(ControlFlow::Break),
             // Resumes end before an outcome is made; see `send.rs`.
             Decision::Surface | Decision::Resume { .. } => return Err(self.surface(aftermath.outcome)),
             Decision::Confirm => self.confirm(&mut aftermath.outcome).await,
@@ -148,7 +141,7 @@ impl Driver {
             }
             Decision::Resend { charge, .. } => return self.resend(charge, &step, aftermath).await,
         }
-        Ok(Taken::AskAgain(aftermath))
+        Ok(ControlFlow::Continue(aftermath))
     }
 
     /// Waits for the recovery or the verification that is needed or under way.
@@ -192,7 +185,12 @@ impl Driver {
     }
 
     /// Lets the call go out again, unless it would go to another session than the one that it was judged by.
-    async fn resend(&mut self, charge: Charge, step: &Step, mut aftermath: Aftermath) -> Result<Taken, Error> {
+    async fn resend(
+        &mut self,
+        charge: Charge,
+        step: &Step,
+        mut aftermath: Aftermath,
+    ) -> Result<ControlFlow<Next, Aftermath>, Error> {
         let session = self.engine.sessions.acquire().await;
         let moved = session.as_ref().is_ok_and(|session| session.generation != step.target);
         if moved && step.ambiguity != Ambiguity::None {
@@ -200,10 +198,10 @@ impl Driver {
             if aftermath.moves > SESSION_LOSSES {
                 return Err(self.surface(aftermath.outcome));
             }
-            return Ok(Taken::AskAgain(aftermath));
+            return Ok(ControlFlow::Continue(aftermath));
         }
         self.charge(charge);
-        Ok(Taken::Last(Next::Send(session)))
+        Ok(ControlFlow::Break(Next::Send(session)))
     }
 
     fn charge(&mut self, charge: Charge) {

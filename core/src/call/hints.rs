@@ -10,7 +10,7 @@ use tokio::time::timeout;
 
 use super::engine::Engine;
 use crate::exchange::answer::{Answer, Position};
-use crate::exchange::attempt::{Attempt, Ended};
+use crate::exchange::post::{ExchangeEnd, Post};
 use crate::exchange::request::Request;
 use crate::protocol::results::{Listed, Page, Tool};
 use crate::rpc::params::Params;
@@ -65,12 +65,12 @@ async fn list(engine: &Engine, session: &Arc<Session>) -> Result<Vec<Box<RawValu
     let mut params = Params::none();
     for _ in 0..engine.settings.max_pages {
         let inbox = engine.router.own(Some(session));
-        let attempt = Attempt::of_client(&engine.wire, &inbox, engine.settings.limits, Some(&**session));
+        let attempt = Post::of_client(&engine.wire, &inbox, engine.settings.limits, Some(&**session));
         let request = Request::new(Method::LIST_TOOLS.as_str(), params);
         let probe = Probe::new();
         let mut position = Position::default();
         let (ended, sent) = attempt.run_as(request, None, probe.clone(), &mut position).await;
-        let Ended::Head { answer: Answer::Result(raw), .. } = ended else {
+        let ExchangeEnd::Head { answer: Answer::Result(raw), .. } = ended else {
             let (end, sent) = (ended.end(&position).ok_or(None)?, sent.ok_or(None)?);
             let evidence = sent.evidence(&engine.wire, &**session, probe.body_taken(), false, end);
             return Err(sent.token.filter(|_| classify::call(&evidence).class == Class::Unauthorized));

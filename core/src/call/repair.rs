@@ -1,7 +1,7 @@
 //! What the answer to an attempt says of session and token, and what its twin proves of it.
 
 use super::driver::Driver;
-use super::end::Outcome;
+use super::judged::JudgedAttempt;
 use crate::exchange::caller::Caller;
 use crate::policy::decide::{Decision, decide};
 use crate::session::twin::Said;
@@ -10,7 +10,7 @@ use crate::vocabulary::outcome::Kind;
 
 impl Driver {
     /// Looks after what the answer says of token and session, whatever becomes of this call.
-    pub(super) fn repair(&self, outcome: &Outcome) {
+    pub(super) fn repair(&self, outcome: &JudgedAttempt) {
         let (Some(conclusion), Some(session)) = (&outcome.conclusion, &outcome.facts.session) else { return };
         let sessions = &self.engine.sessions;
         let repair = conclusion.repair;
@@ -35,7 +35,7 @@ impl Driver {
     }
 
     /// Sends the twin of the refused attempt, or joins one that is about to go out, and takes down what it proves.
-    pub(super) async fn confirm(&self, outcome: &mut Outcome) {
+    pub(super) async fn confirm(&self, outcome: &mut JudgedAttempt) {
         let engine = &self.engine;
         let said = match &outcome.refusal {
             Some(refusal) => {

@@ -7,11 +7,11 @@ use tokio::time::sleep;
 
 use super::cancel::tell_cancelled;
 use super::driver::Driver;
-use super::end::{Facts, Outcome, Pieces};
+use super::judged::{Facts, JudgedAttempt, Pieces};
 use super::record::{CallRecord, InFlightToCancel};
 use crate::exchange::answer::Position;
-use crate::exchange::attempt::{Attempt, Ended, Patience};
 use crate::exchange::caller::Caller;
+use crate::exchange::post::{ExchangeEnd, Patience, Post};
 use crate::exchange::request::Request;
 use crate::exchange::resume::{Nothing, Resumed, resume};
 use crate::policy::decide::{Ambiguity, Decision, decide};
@@ -30,7 +30,7 @@ const ATTEMPT_IN_META: &str = "dev.oncewire/attempt";
 
 impl Driver {
     /// One attempt on this session, resumes included.
-    pub(super) async fn attempt(&mut self, session: Arc<Session>) -> Result<Outcome, Error> {
+    pub(super) async fn attempt(&mut self, session: Arc<Session>) -> Result<JudgedAttempt, Error> {
         let engine = Arc::clone(&self.engine);
         let record = Arc::clone(&self.record);
         let id = engine.wire.ids.next();
@@ -43,7 +43,7 @@ impl Driver {
         let method = self.method_on(&session);
         let request = Request { method: method.as_str(), params, parameter_headers: self.parameter_headers(&session) };
         let inbox = engine.router.of_call(&session, &*record);
-        let attempt = Attempt {
+        let attempt = Post {
             wire: &engine.wire,
             inbox: &inbox,
             limits: engine.settings.limits,
@@ -108,22 +108,22 @@ impl Driver {
             // The tools may be others by now, with other headers.
             engine.tools.forget();
         }
-        if let Ended::Silent { .. } = pieces.ended
+        if let ExchangeEnd::Silent { .. } = pieces.ended
             && conclusion.execution != Execution::NotExecuted
         {
             tell_cancelled(&engine, InFlightToCancel { id, session });
         }
-        Ok(Outcome::new(pieces))
+        Ok(JudgedAttempt::new(pieces))
     }
 
     /// Reads on, as often as the decision says. `None` if it says no more, `Some(Err)` if the server refuses.
     async fn resume(
         &mut self,
-        attempt: &Attempt<'_>,
+        attempt: &Post<'_>,
         session: &Arc<Session>,
         token: Option<u64>,
         position: &mut Position,
-    ) -> Option<Result<Ended, String>> {
+    ) -> Option<Result<ExchangeEnd, String>> {
         self.record.resuming();
         self.record.lets_go_of_its_token();
         let generation = session.generation;

@@ -14,10 +14,10 @@ use serde_json::value::RawValue;
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
-use crate::exchange::sse::stream::{EventStream, Item};
+use crate::exchange::sse::stream::{Item, SseStream};
 use crate::rpc::id::{Id, IdSource};
 use crate::rpc::message::{ErrorObject, Message, ParseError, names_id, parse, parse_lossily, read_event};
-use crate::transport::classify::{AnswerId, BodyEnd, is_success};
+use crate::transport::classify::{AnswerId, BodyFacts, is_success};
 use crate::transport::exchange::{WireFailure, WireResponse};
 use crate::transport::headers::{is_event_stream, unread_coding};
 use crate::transport::limits::{Uncollected, collect};
@@ -140,18 +140,18 @@ impl Answer {
     }
 
     /// The fact, as `classify` takes it.
-    pub(crate) fn body_end<'a>(&'a self, position: &Position) -> BodyEnd<'a> {
+    pub(crate) fn body_end<'a>(&'a self, position: &Position) -> BodyFacts<'a> {
         match self {
-            Self::Result(_) => BodyEnd::Result,
+            Self::Result(_) => BodyFacts::Result,
             Self::Error { error, id, .. } => {
-                BodyEnd::Error { code: error.code, message: &error.message, id: *id, well_formed: error.well_formed }
+                BodyFacts::Error { code: error.code, message: &error.message, id: *id, well_formed: error.well_formed }
             }
-            Self::Missing { excerpt, .. } => BodyEnd::NoAnswer { excerpt },
+            Self::Missing { excerpt, .. } => BodyFacts::NoAnswer { excerpt },
             Self::Stopped { failure } => {
-                BodyEnd::Stopped { orderly: failure.is_none(), resumable: position.last_event_id.is_some() }
+                BodyFacts::Stopped { orderly: failure.is_none(), resumable: position.last_event_id.is_some() }
             }
-            Self::TooLarge => BodyEnd::TooLarge,
-            Self::Unread { .. } => BodyEnd::Unread,
+            Self::TooLarge => BodyFacts::TooLarge,
+            Self::Unread { .. } => BodyFacts::Unread,
         }
     }
 }
@@ -224,7 +224,7 @@ impl AnswerReader<'_> {
     }
 
     async fn read_stream(&self, body: Body, position: &mut Position) -> Answer {
-        let mut events = EventStream::new(self.watched(body), self.limits.of_event());
+        let mut events = SseStream::new(self.watched(body), self.limits.of_event());
         loop {
             let item = tokio::select! {
                 biased;
@@ -270,7 +270,7 @@ impl AnswerReader<'_> {
 
     /// Nothing more is wanted of the stream, but its end frees the connection for the next request: a server ends it right after the
     /// answer. One that does not is hung up on.
-    fn let_end(&self, mut events: EventStream) {
+    fn let_end(&self, mut events: SseStream) {
         if let Some(Item::Ended) = events.next().now_or_never() {
             return;
         }

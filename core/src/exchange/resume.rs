@@ -5,14 +5,14 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use super::answer::{Activity, Position, Waiting};
-use super::attempt::{Attempt, Ended};
+use super::post::{ExchangeEnd, Post};
 use crate::transport::classify::{self, ResumeConclusion};
 use crate::transport::headers;
 
 /// How one resume ended.
 pub(crate) enum Resumed {
     /// The stream was open; this is how it ended. Whether a new event id came is in the position.
-    Read(Ended),
+    Read(ExchangeEnd),
     /// There was nothing to read: counts as a resume without a new event.
     Empty(Nothing),
     /// Refused: the answer is lost. In words.
@@ -31,7 +31,7 @@ pub(crate) struct Nothing {
 }
 
 /// One resume of the stream that carries the answer to this attempt. `opened` is called when the stream is open again.
-pub(crate) async fn resume(attempt: &Attempt<'_>, position: &mut Position, opened: impl FnOnce() + Send) -> Resumed {
+pub(crate) async fn resume(attempt: &Post<'_>, position: &mut Position, opened: impl FnOnce() + Send) -> Resumed {
     let Some(session) = attempt.session else { return Resumed::Refused("there is no session to resume on".into()) };
     let id = position.last_event_id.as_deref().and_then(headers::last_event_id);
     let Some(id) = id else { return Resumed::Refused("the event id cannot be sent back".into()) };

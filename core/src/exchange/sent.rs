@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::carrier::Carrier;
 use super::wire::Wire;
-use crate::transport::classify::{End, Evidence};
+use crate::transport::classify::{EndFacts, Evidence};
 use crate::transport::headers::Standing;
 
 /// What a request carried besides its body.
@@ -38,7 +38,7 @@ impl Sent {
         session: &dyn Carrier,
         body_taken: bool,
         seen: bool,
-        end: End<'a>,
+        end: EndFacts<'a>,
     ) -> Evidence<'a> {
         Evidence {
             carried_session: session.has_id(),

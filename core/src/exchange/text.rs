@@ -3,7 +3,7 @@
 use std::error::Error;
 
 use crate::exchange::answer::Answer;
-use crate::exchange::attempt::Ended;
+use crate::exchange::post::ExchangeEnd;
 use crate::rpc::message::ErrorObject;
 use crate::transport::classify;
 use crate::transport::exchange::{Cause, WireFailure};
@@ -57,12 +57,12 @@ fn is_no_tls(failure: &WireFailure) -> bool {
 }
 
 /// How an attempt ended; `kind` is what `classify` made of it.
-pub(crate) fn of_end(ended: &Ended, kind: Option<Kind>) -> String {
+pub(crate) fn of_end(ended: &ExchangeEnd, kind: Option<Kind>) -> String {
     match ended {
-        Ended::Unready(unready) => unready.to_string(),
-        Ended::NoHead(failure) => of_failure(failure),
-        Ended::Silent { .. } => "nothing arrived for too long".to_owned(),
-        Ended::Head { status, headers, answer } => match (answer, headers::location(headers)) {
+        ExchangeEnd::Unready(unready) => unready.to_string(),
+        ExchangeEnd::NoHead(failure) => of_failure(failure),
+        ExchangeEnd::Silent { .. } => "nothing arrived for too long".to_owned(),
+        ExchangeEnd::Head { status, headers, answer } => match (answer, headers::location(headers)) {
             (_, Some(target)) if kind == Some(Kind::Redirect) => {
                 format!("HTTP {} redirects to {target}, which is not followed", status.as_u16())
             }

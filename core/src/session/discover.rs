@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::exchange::answer::{Answer, Limits, Position};
-use crate::exchange::attempt::{Attempt, Ended};
+use crate::exchange::post::{ExchangeEnd, Post};
 use crate::exchange::request::Request;
 use crate::exchange::wire::{Unready, Wire};
 use crate::protocol::era::MODERN_VERSION;
@@ -33,7 +33,7 @@ pub(crate) enum Discovery {
     /// It speaks neither; these it does.
     Neither(Vec<String>),
     /// Nothing; this is what to do about it.
-    Nothing { conclusion: HandshakeConclusion, ended: Ended, token: Option<u64> },
+    Nothing { conclusion: HandshakeConclusion, ended: ExchangeEnd, token: Option<u64> },
     /// The host gave no token or no headers.
     Unready(Unready),
 }
@@ -41,7 +41,7 @@ pub(crate) enum Discovery {
 /// One attempt, on these terms.
 pub(crate) async fn discover(wire: &Wire, router: &Router, limits: Limits, session: &Arc<Session>) -> Discovery {
     let inbox = router.own(Some(session));
-    let attempt = Attempt::of_client(wire, &inbox, limits, Some(&**session));
+    let attempt = Post::of_client(wire, &inbox, limits, Some(&**session));
     let probe = Probe::new();
     let mut position = Position::default();
     let request = Request::new(DISCOVER, Params::none());
@@ -50,15 +50,15 @@ pub(crate) async fn discover(wire: &Wire, router: &Router, limits: Limits, sessi
         (_, Some(end)) => classify::probe(probe.body_taken(), end),
         // Nothing was tried.
         (_, None) => match ended {
-            Ended::Unready(unready) => return Discovery::Unready(unready),
+            ExchangeEnd::Unready(unready) => return Discovery::Unready(unready),
             _ => EraVerdict::Legacy,
         },
     };
     match (verdict, ended) {
         (EraVerdict::None(conclusion), ended) => Discovery::Nothing { conclusion, ended, token },
         (EraVerdict::Legacy, _) => Discovery::Legacy,
-        (EraVerdict::Discovered, Ended::Head { answer: Answer::Result(raw), .. }) => of_result(raw),
-        (EraVerdict::OtherVersions, Ended::Head { answer: Answer::Error { error, .. }, .. }) => {
+        (EraVerdict::Discovered, ExchangeEnd::Head { answer: Answer::Result(raw), .. }) => of_result(raw),
+        (EraVerdict::OtherVersions, ExchangeEnd::Head { answer: Answer::Error { error, .. }, .. }) => {
             of_versions(supported(error.data.as_deref()), || Discovery::AskAgain)
         }
         (EraVerdict::Discovered | EraVerdict::OtherVersions, _) => Discovery::Legacy,

@@ -20,8 +20,8 @@ use super::Session;
 use super::handle::delete;
 use crate::auth::TokenError;
 use crate::exchange::answer::{Answer, Limits, Position, REFUSAL_PATIENCE};
-use crate::exchange::attempt::{Attempt, Ended};
 use crate::exchange::carrier::Carrier;
+use crate::exchange::post::{ExchangeEnd, Post};
 use crate::exchange::request::Request;
 use crate::exchange::wire::{Carried, Wire};
 use crate::policy::backoff::{Backoff, BackoffBounds, NEVER_SENT_MAX};
@@ -33,7 +33,7 @@ use crate::rpc::params::Params;
 use crate::session::discover::{Discovery, discover};
 use crate::session::router::Router;
 use crate::session::terms::{Introduction, Terms};
-use crate::transport::classify::{self, BodyEnd, End, HandshakeConclusion, HandshakeNext, HandshakeStep};
+use crate::transport::classify::{self, BodyFacts, EndFacts, HandshakeConclusion, HandshakeNext, HandshakeStep};
 use crate::transport::headers;
 use crate::transport::limits::collect;
 use crate::transport::probe::Probe;
@@ -275,10 +275,10 @@ impl Handshake {
             Ok(response) => {
                 let (status, headers) = (response.status, response.headers);
                 let judged = |body| {
-                    let end = End::Head { status, headers: &headers, body };
+                    let end = EndFacts::Head { status, headers: &headers, body };
                     classify::handshake(HandshakeStep::Initialized, probe.body_taken(), end)
                 };
-                let conclusion = judged(BodyEnd::NoAnswer { excerpt: "" });
+                let conclusion = judged(BodyFacts::NoAnswer { excerpt: "" });
                 if conclusion.next == HandshakeNext::Proceed {
                     return Ok(());
                 }
@@ -295,8 +295,11 @@ impl Handshake {
                 Err(refused)
             }
             Err(failure) => {
-                let conclusion =
-                    classify::handshake(HandshakeStep::Initialized, probe.body_taken(), End::NoHead(failure.cause));
+                let conclusion = classify::handshake(
+                    HandshakeStep::Initialized,
+                    probe.body_taken(),
+                    EndFacts::NoHead(failure.cause),
+                );
                 Err(Failed::new(conclusion, crate::exchange::text::of_failure(&failure), token))
             }
         }
@@ -319,20 +322,20 @@ impl Handshake {
             }
         };
         let inbox = self.router.own(None);
-        let own = Attempt::of_client(&self.wire, &inbox, self.limits, None);
-        let attempt = Attempt { on_head: Some(&on_head), ..own };
+        let own = Post::of_client(&self.wire, &inbox, self.limits, None);
+        let attempt = Post { on_head: Some(&on_head), ..own };
         let mut position = Position::default();
         let request = Request::new("initialize", params);
         let (ended, token) = attempt.run(request, probe.clone(), &mut position).await;
         let Some(end) = ended.end(&position) else {
             return Err(match &ended {
-                Ended::Unready(unready) => Failed::of_host(unready),
+                ExchangeEnd::Unready(unready) => Failed::of_host(unready),
                 _ => self.timed_out(),
             });
         };
         let conclusion = classify::handshake(HandshakeStep::Initialize, probe.body_taken(), end);
         match ended {
-            Ended::Head { answer: Answer::Result(raw), .. } if conclusion.next == HandshakeNext::Proceed => {
+            ExchangeEnd::Head { answer: Answer::Result(raw), .. } if conclusion.next == HandshakeNext::Proceed => {
                 let session = lock(&given).take().unwrap_or_else(|| self.session(generation, &http::HeaderMap::new()));
                 self.adopt(session, InitializeResult::from_raw(raw))
             }
@@ -366,7 +369,7 @@ impl Handshake {
         let conclusion = classify::handshake(
             HandshakeStep::Initialize,
             true,
-            End::Interrupted { kind: Kind::Timeout, head_arrived: false },
+            EndFacts::Interrupted { kind: Kind::Timeout, head_arrived: false },
         );
         Failed::new(conclusion, format!("the handshake took longer than {} s", self.timeout.as_secs_f64()), None)
     }

@@ -17,7 +17,7 @@ use super::listener::Listener;
 use super::opens::{Brought, GAP_MAX, Opens};
 use super::subscriptions::{ACKNOWLEDGED, Acknowledgement, Agreed};
 use crate::exchange::answer::Position;
-use crate::exchange::attempt::Attempt;
+use crate::exchange::post::Post;
 use crate::exchange::request::Request;
 use crate::rpc::message::Message;
 use crate::rpc::params::Params;
@@ -183,8 +183,8 @@ impl Listener {
             _ => {}
         };
         let inbox = self.router.own(Some(session));
-        let own = Attempt::of_client(&self.wire, &inbox, self.limits, Some(&**session));
-        let attempt = Attempt { on_message: Some(&on_message), ..own };
+        let own = Post::of_client(&self.wire, &inbox, self.limits, Some(&**session));
+        let attempt = Post { on_message: Some(&on_message), ..own };
         let params = Params::from_value("params", &json!({ "notifications": filter })).unwrap_or_default();
         let probe = Probe::new();
         let mut position = Position::default();

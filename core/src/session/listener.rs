@@ -21,7 +21,7 @@ use super::opens::{Brought, Opens};
 use super::subscriptions::Subscriptions;
 use crate::exchange::answer::{Activity, Limits, REFUSAL_PATIENCE};
 use crate::exchange::carrier::{Carrier, Hearing};
-use crate::exchange::sse::stream::{EventStream, Item};
+use crate::exchange::sse::stream::{Item, SseStream};
 use crate::exchange::wire::Wire;
 use crate::policy::decide::RESUME_WAIT_MAX;
 use crate::rpc::message::{Message, parse, read_event};
@@ -257,7 +257,7 @@ impl Listener {
                 watched.store(true, Ordering::Relaxed);
             }
         });
-        let mut events = EventStream::new(body.boxed(), self.limits.max_event);
+        let mut events = SseStream::new(body.boxed(), self.limits.max_event);
         loop {
             let event = match events.next().await {
                 Item::Event(event) => event,

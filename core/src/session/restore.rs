@@ -10,7 +10,7 @@ use super::Session;
 use super::handshake::Handshake;
 use super::restorable::{Restorable, SharedRestorable, lock};
 use crate::exchange::answer::{Answer, Position};
-use crate::exchange::attempt::{Attempt, Ended};
+use crate::exchange::post::{ExchangeEnd, Post};
 use crate::exchange::request::Request;
 use crate::rpc::params::Params;
 use crate::transport::probe::Probe;
@@ -89,12 +89,12 @@ async fn request(
 ) -> Option<String> {
     let wire = &handshake.wire;
     let inbox = handshake.router.own(Some(session));
-    let attempt = Attempt::of_client(wire, &inbox, handshake.limits, Some(&**session));
+    let attempt = Post::of_client(wire, &inbox, handshake.limits, Some(&**session));
     let params = Params::from_value("params", params).unwrap_or_default();
     let request = Request::new(method.as_str(), params);
     let (ended, _) = attempt.run(request, Probe::new(), &mut Position::default()).await;
     match ended {
-        Ended::Head { answer: Answer::Result(_), .. } => None,
+        ExchangeEnd::Head { answer: Answer::Result(_), .. } => None,
         ended => Some(crate::exchange::text::of_end(&ended, None)),
     }
 }

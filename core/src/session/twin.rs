@@ -13,7 +13,7 @@ use tokio::time::{Instant, sleep, timeout};
 
 use super::Session;
 use crate::exchange::answer::{Answer, Limits, Position};
-use crate::exchange::attempt::{Attempt, Ended};
+use crate::exchange::post::{ExchangeEnd, Post};
 use crate::exchange::request::Request;
 use crate::exchange::sent::Sent;
 use crate::exchange::wire::Wire;
@@ -220,7 +220,7 @@ impl Sender {
         let methods: &[&str] = if session.is_modern() { &[DISCOVER] } else { &["ping", "tools/list"] };
         for (number, method) in methods.iter().enumerate() {
             let inbox = self.router.own(Some(session));
-            let attempt = Attempt::of_client(&self.wire, &inbox, self.limits, Some(&**session));
+            let attempt = Post::of_client(&self.wire, &inbox, self.limits, Some(&**session));
             let probe = Probe::new();
             let request = Request::new(method, Params::none());
             let mut position = Position::default();
@@ -229,7 +229,7 @@ impl Sender {
             let evidence =
                 ended.end(&position).map(|end| sent.evidence(&self.wire, session.as_ref(), true, false, end));
             says_lost &= evidence.is_some_and(|evidence| classify::ping(&evidence) == Ping::Lost);
-            let Ended::Head { status, headers, answer } = ended else { return None };
+            let ExchangeEnd::Head { status, headers, answer } = ended else { return None };
             if let Answer::Result(_) = answer {
                 session.note_life();
                 return None;

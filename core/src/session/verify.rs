@@ -7,7 +7,7 @@ use tokio::time::timeout;
 
 use super::Session;
 use crate::exchange::answer::{Limits, Position};
-use crate::exchange::attempt::Attempt;
+use crate::exchange::post::Post;
 use crate::exchange::request::Request;
 use crate::exchange::wire::Wire;
 use crate::rpc::params::Params;
@@ -68,7 +68,7 @@ async fn ping(wire: &Wire, router: &Router, limits: Limits, session: &Arc<Sessio
     let probe = Probe::new();
     let mut position = Position::default();
     let inbox = router.own(Some(session));
-    let attempt = Attempt::of_client(wire, &inbox, limits, Some(&**session));
+    let attempt = Post::of_client(wire, &inbox, limits, Some(&**session));
     let request = Request::new("ping", Params::none());
     let (ended, sent) = attempt.run_as(request, None, probe.clone(), &mut position).await;
     let (end, sent) = (ended.end(&position)?, sent?);

@@ -24,7 +24,7 @@ pub use conclusions::{
     Class, Conclusion, Doubt, EraVerdict, HandshakeConclusion, HandshakeNext, HandshakeStep, ListenConclusion,
     ListenerConclusion, Redirect, Repair, ResumeConclusion,
 };
-pub use facts::{AnswerId, BodyEnd, End, Evidence, Login};
+pub use facts::{AnswerId, BodyFacts, EndFacts, Evidence, Login};
 pub use handshake::handshake;
 pub use probe::probe;
 pub use redirect::redirect;

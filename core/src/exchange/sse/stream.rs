@@ -49,7 +49,7 @@ pub(crate) struct Event {
 pub(crate) enum Item {
     /// An event.
     Event(Event),
-    /// The data of what was begun and not ended when reading was over: the end, a break or [`EventStream::give_up`] follows. It may be
+    /// The data of what was begun and not ended when reading was over: the end, a break or [`SseStream::give_up`] follows. It may be
     /// half of an event.
     Unfinished(String),
     /// The body ended in an orderly way.
@@ -61,7 +61,7 @@ pub(crate) enum Item {
 }
 
 /// A stream of events. Once it is over the body is dropped, and only [`Item::Ended`] follows.
-pub(crate) struct EventStream {
+pub(crate) struct SseStream {
     events: Option<SseByteStream<Limited>>,
     end: Arc<End>,
 }
@@ -75,7 +75,7 @@ struct End {
     flushed: AtomicBool,
 }
 
-impl EventStream {
+impl SseStream {
     /// The events in this body, each of at most `max_event` bytes.
     pub(crate) fn new(body: BoxStream<'static, Result<Bytes, WireFailure>>, max_event: usize) -> Self {
         let end = Arc::new(End::default());
@@ -119,9 +119,9 @@ impl EventStream {
     }
 }
 
-impl fmt::Debug for EventStream {
+impl fmt::Debug for SseStream {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("EventStream").field("open", &self.events.is_some()).finish()
+        formatter.debug_struct("SseStream").field("open", &self.events.is_some()).finish()
     }
 }
 

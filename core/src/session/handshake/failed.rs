@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 use http::HeaderMap;
 
 use crate::exchange::answer::Answer;
-use crate::exchange::attempt::Ended;
+use crate::exchange::post::ExchangeEnd;
 use crate::exchange::wire::Unready;
 use crate::protocol::versions;
 use crate::transport::classify::{self, HandshakeConclusion, HandshakeNext};
@@ -76,18 +76,18 @@ impl Failed {
     }
 
     /// What the end of an attempt comes to.
-    pub(super) fn of_end(conclusion: HandshakeConclusion, ended: Ended, token: Option<u64>) -> Self {
+    pub(super) fn of_end(conclusion: HandshakeConclusion, ended: ExchangeEnd, token: Option<u64>) -> Self {
         let mut failed = Self::new(conclusion, crate::exchange::text::of_end(&ended, conclusion.kind), token);
         match ended {
-            Ended::Head { status, headers, answer } => {
+            ExchangeEnd::Head { status, headers, answer } => {
                 if classify::is_nothing_there(status) {
                     failed.failure.reason += NOTHING_THERE;
                 }
                 failed.answered(status.as_u16(), &headers);
                 failed.read(&answer);
             }
-            Ended::NoHead(failure) => failed.failure.source = Some(Arc::new(failure)),
-            Ended::Silent { .. } | Ended::Unready(_) => {}
+            ExchangeEnd::NoHead(failure) => failed.failure.source = Some(Arc::new(failure)),
+            ExchangeEnd::Silent { .. } | ExchangeEnd::Unready(_) => {}
         }
         failed
     }

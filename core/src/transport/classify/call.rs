@@ -8,7 +8,7 @@ use http::{HeaderMap, StatusCode};
 
 use super::codes::{HEADER_MISMATCH, METHOD_NOT_FOUND, UNSUPPORTED_VERSION};
 use super::conclusions::{Class, Conclusion, Doubt, Repair};
-use super::facts::{AnswerId, BodyEnd, End, Evidence, Login};
+use super::facts::{AnswerId, BodyFacts, EndFacts, Evidence, Login};
 use super::wording;
 use crate::protocol::era::Lifecycle;
 use crate::transport::challenge::{Challenge, own_challenge};
@@ -20,9 +20,9 @@ use crate::vocabulary::outcome::{Execution, Kind, Proof, ProofBasis};
 #[must_use]
 pub fn call(evidence: &Evidence<'_>) -> Conclusion {
     match evidence.end {
-        End::NoHead(cause) => no_head(cause, evidence.body_taken),
-        End::Interrupted { kind, head_arrived } => interrupted(kind, head_arrived || evidence.body_taken),
-        End::Head { status, headers, body } => {
+        EndFacts::NoHead(cause) => no_head(cause, evidence.body_taken),
+        EndFacts::Interrupted { kind, head_arrived } => interrupted(kind, head_arrived || evidence.body_taken),
+        EndFacts::Head { status, headers, body } => {
             let repair = repair(evidence, status, headers, body);
             Conclusion { repair, ..after_head(evidence, status, headers, body) }
         }
@@ -66,10 +66,10 @@ pub(super) fn is_transient(cause: Cause) -> bool {
     }
 }
 
-fn after_head(evidence: &Evidence<'_>, status: StatusCode, headers: &HeaderMap, body: BodyEnd<'_>) -> Conclusion {
+fn after_head(evidence: &Evidence<'_>, status: StatusCode, headers: &HeaderMap, body: BodyFacts<'_>) -> Conclusion {
     let lifecycle = evidence.lifecycle;
     // 1. A result answers the call, whatever the status.
-    if let BodyEnd::Result = body {
+    if let BodyFacts::Result = body {
         return Conclusion { class: Class::Answered, kind: None, ..answered_with_error() };
     }
     let says_lost = says_lost(status, body, lifecycle);
@@ -87,7 +87,7 @@ fn after_head(evidence: &Evidence<'_>, status: StatusCode, headers: &HeaderMap, 
     }
     // 2. An error with our id answers, and says nothing of effects: a handler can raise it after its effect. The words of a lost session
     // are no handler's if the twin gets them too, and a token is looked at before any handler is asked.
-    let ours = matches!(body, BodyEnd::Error { id: AnswerId::Ours, well_formed: true, .. });
+    let ours = matches!(body, BodyFacts::Error { id: AnswerId::Ours, well_formed: true, .. });
     if ours && !says_lost && status != StatusCode::UNAUTHORIZED {
         return answered_with_error();
     }
@@ -111,13 +111,13 @@ fn after_head(evidence: &Evidence<'_>, status: StatusCode, headers: &HeaderMap, 
     }
     match body {
         // 5. Only the legacy era can read on, and only what may still become an answer.
-        BodyEnd::Stopped { resumable: true, .. } if lifecycle == Lifecycle::Legacy && is_still_open(status) => {
+        BodyFacts::Stopped { resumable: true, .. } if lifecycle == Lifecycle::Legacy && is_still_open(status) => {
             Conclusion { class: Class::Resumable, ..ambiguous(Kind::StreamEnded) }
         }
         // 6. Everything else may have run.
-        BodyEnd::TooLarge => ambiguous(Kind::TooLarge),
+        BodyFacts::TooLarge => ambiguous(Kind::TooLarge),
         _ if !status.is_success() => ambiguous(kind_of_status(status)),
-        BodyEnd::Stopped { .. } => ambiguous(Kind::StreamEnded),
+        BodyFacts::Stopped { .. } => ambiguous(Kind::StreamEnded),
         _ => ambiguous(Kind::Protocol),
     }
 }
@@ -128,8 +128,8 @@ pub(crate) fn is_unknown_method(code: i64) -> bool {
 }
 
 /// The code of a whole JSON-RPC error.
-fn code(body: BodyEnd<'_>) -> Option<i64> {
-    if let BodyEnd::Error { code, well_formed: true, .. } = body { Some(code) } else { None }
+fn code(body: BodyFacts<'_>) -> Option<i64> {
+    if let BodyFacts::Error { code, well_formed: true, .. } = body { Some(code) } else { None }
 }
 
 /// A token that was not there, or over by its own date, is refused before anything is run with it, and so is one without the scope or
@@ -153,7 +153,7 @@ fn challenged(evidence: &Evidence<'_>, status: StatusCode, headers: &HeaderMap) 
 }
 
 /// A refusal, of the sort that status and words say. If nothing confirms it, an error has answered, and the rest may have run.
-fn refused(evidence: &Evidence<'_>, status: StatusCode, body: BodyEnd<'_>, says_lost: bool) -> Conclusion {
+fn refused(evidence: &Evidence<'_>, status: StatusCode, body: BodyFacts<'_>, says_lost: bool) -> Conclusion {
     // Who asks is looked at before the session is, whatever the words.
     let (class, kind, claim) = if status == StatusCode::UNAUTHORIZED {
         (Class::Unauthorized, Kind::Auth, Proof::Unauthorized)
@@ -174,7 +174,7 @@ fn refused(evidence: &Evidence<'_>, status: StatusCode, body: BodyEnd<'_>, says_
 
 /// "The server MUST then respond with 404" to a session that it has ended (MCP 2025-11-25, transports, session management). A method
 /// that it does not know is another matter.
-fn session_unknown(evidence: &Evidence<'_>, status: StatusCode, body: BodyEnd<'_>) -> bool {
+fn session_unknown(evidence: &Evidence<'_>, status: StatusCode, body: BodyFacts<'_>) -> bool {
     evidence.carried_session
         && evidence.lifecycle == Lifecycle::Legacy
         && matches!(status, StatusCode::NOT_FOUND | StatusCode::GONE)
@@ -182,20 +182,22 @@ fn session_unknown(evidence: &Evidence<'_>, status: StatusCode, body: BodyEnd<'_
 }
 
 /// Do the words say that the server does not know the session, or, of a server of the other era, that it wants one?
-pub(super) fn says_lost(status: StatusCode, body: BodyEnd<'_>, lifecycle: Lifecycle) -> bool {
+pub(super) fn says_lost(status: StatusCode, body: BodyFacts<'_>, lifecycle: Lifecycle) -> bool {
     match (lifecycle, body) {
-        (Lifecycle::Legacy, BodyEnd::Error { code, message, .. }) => wording::error_says_session_is_gone(code, message),
-        (Lifecycle::Legacy, BodyEnd::NoAnswer { excerpt }) => wording::says_session_is_gone(excerpt),
+        (Lifecycle::Legacy, BodyFacts::Error { code, message, .. }) => {
+            wording::error_says_session_is_gone(code, message)
+        }
+        (Lifecycle::Legacy, BodyFacts::NoAnswer { excerpt }) => wording::says_session_is_gone(excerpt),
         (Lifecycle::Modern, _) if !status.is_client_error() => false,
-        (Lifecycle::Modern, BodyEnd::Error { message, .. }) => wording::says_a_handshake_is_missing(message),
-        (Lifecycle::Modern, BodyEnd::NoAnswer { excerpt }) => wording::says_a_handshake_is_missing(excerpt),
-        (_, BodyEnd::Result | BodyEnd::Stopped { .. } | BodyEnd::TooLarge | BodyEnd::Unread) => false,
+        (Lifecycle::Modern, BodyFacts::Error { message, .. }) => wording::says_a_handshake_is_missing(message),
+        (Lifecycle::Modern, BodyFacts::NoAnswer { excerpt }) => wording::says_a_handshake_is_missing(excerpt),
+        (_, BodyFacts::Result | BodyFacts::Stopped { .. } | BodyFacts::TooLarge | BodyFacts::Unread) => false,
     }
 }
 
 /// What has to be looked after, whatever this call becomes.
-fn repair(evidence: &Evidence<'_>, status: StatusCode, headers: &HeaderMap, body: BodyEnd<'_>) -> Repair {
-    if let BodyEnd::Result = body {
+fn repair(evidence: &Evidence<'_>, status: StatusCode, headers: &HeaderMap, body: BodyFacts<'_>) -> Repair {
+    if let BodyFacts::Result = body {
         return Repair::default();
     }
     let lost = says_lost(status, body, evidence.lifecycle);

@@ -23,7 +23,7 @@ pub struct Evidence<'a> {
     /// Anything of this attempt was seen that says that it was running: progress, a request of the server, a log.
     pub seen: bool,
     /// How it ended.
-    pub end: End<'a>,
+    pub end: EndFacts<'a>,
 }
 
 /// What a request carried of a login.
@@ -39,7 +39,7 @@ pub enum Login {
 
 /// How an attempt ended.
 #[derive(Clone, Copy, Debug)]
-pub enum End<'a> {
+pub enum EndFacts<'a> {
     /// The exchange failed before the head of an answer.
     NoHead(Cause),
     /// The caller's clock, the caller or `close()` ended it: [`Kind::Timeout`], [`Kind::Cancelled`] or [`Kind::Closed`].
@@ -56,13 +56,13 @@ pub enum End<'a> {
         /// The headers.
         headers: &'a HeaderMap,
         /// The body.
-        body: BodyEnd<'a>,
+        body: BodyFacts<'a>,
     },
 }
 
 /// What became of the body of an answer.
 #[derive(Clone, Copy, Debug)]
-pub enum BodyEnd<'a> {
+pub enum BodyFacts<'a> {
     /// A JSON-RPC result with our id.
     Result,
     /// A JSON-RPC error that answers this POST.
@@ -96,7 +96,7 @@ pub enum BodyEnd<'a> {
     Unread,
 }
 
-impl BodyEnd<'_> {
+impl BodyFacts<'_> {
     /// Was the body read to its end, so that what it says is known?
     pub(super) fn is_whole(self) -> bool {
         match self {

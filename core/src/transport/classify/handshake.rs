@@ -6,7 +6,7 @@
 use super::call;
 use super::codes::UNSUPPORTED_VERSION;
 use super::conclusions::{HandshakeConclusion, HandshakeNext, HandshakeStep};
-use super::facts::{AnswerId, BodyEnd, End};
+use super::facts::{AnswerId, BodyFacts, EndFacts};
 use super::streams::is_success;
 use crate::transport::exchange::Cause;
 use crate::vocabulary::outcome::Kind;
@@ -14,12 +14,12 @@ use http::StatusCode;
 
 /// What the handshake does next. `body_taken` is the body probe of the request.
 #[must_use]
-pub fn handshake(step: HandshakeStep, body_taken: bool, end: End<'_>) -> HandshakeConclusion {
+pub fn handshake(step: HandshakeStep, body_taken: bool, end: EndFacts<'_>) -> HandshakeConclusion {
     match end {
-        End::NoHead(_) | End::Interrupted { .. } => without_head(body_taken, end),
-        End::Head { status, body, .. } => {
+        EndFacts::NoHead(_) | EndFacts::Interrupted { .. } => without_head(body_taken, end),
+        EndFacts::Head { status, body, .. } => {
             let accepted = match step {
-                HandshakeStep::Initialize => matches!(body, BodyEnd::Result),
+                HandshakeStep::Initialize => matches!(body, BodyFacts::Result),
                 HandshakeStep::Initialized => is_success(status),
             };
             if accepted {
@@ -32,13 +32,13 @@ pub fn handshake(step: HandshakeStep, body_taken: bool, end: End<'_>) -> Handsha
 }
 
 /// What to do where no head arrived, or where the wait for one was ended.
-pub(super) fn without_head(body_taken: bool, end: End<'_>) -> HandshakeConclusion {
+pub(super) fn without_head(body_taken: bool, end: EndFacts<'_>) -> HandshakeConclusion {
     match end {
-        End::NoHead(cause) => no_head(cause, body_taken),
+        EndFacts::NoHead(cause) => no_head(cause, body_taken),
         // Only a time-out leaves somebody who wants the session.
-        End::Interrupted { kind: Kind::Timeout, .. } => failed(HandshakeNext::TryAgain, Kind::Timeout),
-        End::Interrupted { kind, .. } => failed(HandshakeNext::GiveUp, kind),
-        End::Head { .. } => failed(HandshakeNext::TryAgain, Kind::Protocol),
+        EndFacts::Interrupted { kind: Kind::Timeout, .. } => failed(HandshakeNext::TryAgain, Kind::Timeout),
+        EndFacts::Interrupted { kind, .. } => failed(HandshakeNext::GiveUp, kind),
+        EndFacts::Head { .. } => failed(HandshakeNext::TryAgain, Kind::Protocol),
     }
 }
 
@@ -50,7 +50,7 @@ fn no_head(cause: Cause, body_taken: bool) -> HandshakeConclusion {
     failed(if call::is_transient(cause) { HandshakeNext::Patience } else { HandshakeNext::GiveUp }, kind)
 }
 
-fn refused(status: StatusCode, body: BodyEnd<'_>) -> HandshakeConclusion {
+fn refused(status: StatusCode, body: BodyFacts<'_>) -> HandshakeConclusion {
     let kind = call::kind_of_status(status);
     // The statuses that say what to do whatever the body, a JSON-RPC error of the server's shutting down included.
     match kind {
@@ -61,15 +61,15 @@ fn refused(status: StatusCode, body: BodyEnd<'_>) -> HandshakeConclusion {
     }
     match body {
         // It was upgraded since: only the modern era has this code.
-        BodyEnd::Error { code: UNSUPPORTED_VERSION, .. } => failed(HandshakeNext::AskForTheEra, Kind::Rpc),
+        BodyFacts::Error { code: UNSUPPORTED_VERSION, .. } => failed(HandshakeNext::AskForTheEra, Kind::Rpc),
         // The server itself has said no.
-        BodyEnd::Error { id: AnswerId::Ours, .. } => failed(HandshakeNext::GiveUp, Kind::Rpc),
+        BodyFacts::Error { id: AnswerId::Ours, .. } => failed(HandshakeNext::GiveUp, Kind::Rpc),
         // The next answer would be as large.
-        BodyEnd::TooLarge => failed(HandshakeNext::GiveUp, Kind::TooLarge),
+        BodyFacts::TooLarge => failed(HandshakeNext::GiveUp, Kind::TooLarge),
         _ if !is_success(status) => failed(HandshakeNext::TryAgain, kind),
-        BodyEnd::Error { id: AnswerId::Foreign, .. } => failed(HandshakeNext::TryAgain, Kind::Rpc),
-        BodyEnd::Stopped { .. } | BodyEnd::Unread => failed(HandshakeNext::TryAgain, Kind::StreamEnded),
-        BodyEnd::Result | BodyEnd::NoAnswer { .. } => failed(HandshakeNext::TryAgain, Kind::Protocol),
+        BodyFacts::Error { id: AnswerId::Foreign, .. } => failed(HandshakeNext::TryAgain, Kind::Rpc),
+        BodyFacts::Stopped { .. } | BodyFacts::Unread => failed(HandshakeNext::TryAgain, Kind::StreamEnded),
+        BodyFacts::Result | BodyFacts::NoAnswer { .. } => failed(HandshakeNext::TryAgain, Kind::Protocol),
     }
 }
 

@@ -8,22 +8,24 @@ use http::StatusCode;
 
 use super::codes::{HEADER_MISMATCH, MISSING_CAPABILITY, UNSUPPORTED_VERSION};
 use super::conclusions::{EraVerdict, HandshakeConclusion, HandshakeNext};
-use super::facts::{BodyEnd, End};
+use super::facts::{BodyFacts, EndFacts};
 use super::streams::is_success;
 use super::{call, handshake};
 use crate::vocabulary::outcome::Kind;
 
 /// What the answer to `server/discover` says. `body_taken` is the body probe of the request.
 #[must_use]
-pub fn probe(body_taken: bool, end: End<'_>) -> EraVerdict {
-    let End::Head { status, body, .. } = end else { return EraVerdict::None(handshake::without_head(body_taken, end)) };
-    if let BodyEnd::Result = body {
+pub fn probe(body_taken: bool, end: EndFacts<'_>) -> EraVerdict {
+    let EndFacts::Head { status, body, .. } = end else {
+        return EraVerdict::None(handshake::without_head(body_taken, end));
+    };
+    if let BodyFacts::Result = body {
         return EraVerdict::Discovered;
     }
     match body {
-        BodyEnd::Error { code: UNSUPPORTED_VERSION, .. } => return EraVerdict::OtherVersions,
+        BodyFacts::Error { code: UNSUPPORTED_VERSION, .. } => return EraVerdict::OtherVersions,
         // Codes of the modern era: it is spoken, and something is wrong all the same.
-        BodyEnd::Error { code: HEADER_MISMATCH | MISSING_CAPABILITY, .. } => {
+        BodyFacts::Error { code: HEADER_MISMATCH | MISSING_CAPABILITY, .. } => {
             return none(HandshakeNext::GiveUp, Kind::Rpc);
         }
         _ => {}
@@ -33,11 +35,11 @@ pub fn probe(body_taken: bool, end: End<'_>) -> EraVerdict {
         (Kind::Auth, _) if status == StatusCode::UNAUTHORIZED => none(HandshakeNext::Refresh, kind),
         (Kind::Auth | Kind::Redirect, _) => none(HandshakeNext::GiveUp, kind),
         (Kind::RateLimited | Kind::Gateway, _) => none(HandshakeNext::Wait, kind),
-        (_, BodyEnd::TooLarge) => none(HandshakeNext::GiveUp, Kind::TooLarge),
+        (_, BodyFacts::TooLarge) => none(HandshakeNext::GiveUp, Kind::TooLarge),
         // Cut off: what the server was about to say is not known.
-        (_, BodyEnd::Stopped { orderly: false, .. }) => none(HandshakeNext::TryAgain, Kind::ConnectionClosed),
+        (_, BodyFacts::Stopped { orderly: false, .. }) => none(HandshakeNext::TryAgain, Kind::ConnectionClosed),
         // In a coding that is not known: the status is all that was read.
-        (_, BodyEnd::Unread) if is_success(status) => none(HandshakeNext::TryAgain, Kind::Protocol),
+        (_, BodyFacts::Unread) if is_success(status) => none(HandshakeNext::TryAgain, Kind::Protocol),
         // A proxy on the way wants to be logged in to.
         _ if status == StatusCode::PROXY_AUTHENTICATION_REQUIRED => none(HandshakeNext::GiveUp, Kind::Auth),
         // A server that does not know the method, and says so in whatever way: an error, a page, nothing at all.

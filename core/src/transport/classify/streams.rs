@@ -3,7 +3,7 @@
 use http::{HeaderMap, StatusCode};
 
 use super::conclusions::{ListenConclusion, ListenerConclusion, ResumeConclusion};
-use super::facts::{BodyEnd, End};
+use super::facts::{BodyFacts, EndFacts};
 use super::wording;
 use crate::transport::exchange::Cause;
 use crate::transport::headers;
@@ -34,15 +34,15 @@ pub fn listener(head: Result<(StatusCode, &HeaderMap, &str), Cause>) -> Listener
 /// What the end of a `subscriptions/listen` stream says: the modern era's stream on which a server may speak unasked. Like the GET
 /// stream it says nothing of the calls beside it.
 #[must_use]
-pub fn listen(end: End<'_>) -> ListenConclusion {
+pub fn listen(end: EndFacts<'_>) -> ListenConclusion {
     match end {
-        End::Head { status: StatusCode::UNAUTHORIZED, .. } => ListenConclusion::Unauthorized,
+        EndFacts::Head { status: StatusCode::UNAUTHORIZED, .. } => ListenConclusion::Unauthorized,
         // An error with a 5xx or a 429 is trouble of the moment; any other is a no to the request itself.
-        End::Head { status, body: BodyEnd::Error { .. }, .. } if status.is_success() || is_refused(status) => {
+        EndFacts::Head { status, body: BodyFacts::Error { .. }, .. } if status.is_success() || is_refused(status) => {
             ListenConclusion::NotOffered
         }
-        End::Head { status, .. } if is_refused(status) => ListenConclusion::NotOffered,
-        End::Head { .. } | End::NoHead(_) | End::Interrupted { .. } => ListenConclusion::IssueAgain,
+        EndFacts::Head { status, .. } if is_refused(status) => ListenConclusion::NotOffered,
+        EndFacts::Head { .. } | EndFacts::NoHead(_) | EndFacts::Interrupted { .. } => ListenConclusion::IssueAgain,
     }
 }
 
@@ -94,8 +94,8 @@ pub fn accepted_notification(status: StatusCode) -> bool {
 /// Was a request taken, to be answered on another stream? 202 is for notifications and replies (MCP 2025-11-25, transports, "Sending messages to
 /// the server"), but there are servers that answer every POST so while the GET stream is open.
 #[must_use]
-pub fn is_answered_elsewhere(status: StatusCode, body: &BodyEnd<'_>) -> bool {
-    status == StatusCode::ACCEPTED && matches!(body, BodyEnd::NoAnswer { excerpt } if excerpt.is_empty())
+pub fn is_answered_elsewhere(status: StatusCode, body: &BodyFacts<'_>) -> bool {
+    status == StatusCode::ACCEPTED && matches!(body, BodyFacts::NoAnswer { excerpt } if excerpt.is_empty())
 }
 
 /// Can the body be a stream of messages? The body of any other status is read as one message or as a text.

@@ -14,30 +14,30 @@ mod wordings;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use url::Url;
 
-use super::{AnswerId, BodyEnd, Class, Conclusion, End, Evidence, Login, call};
+use super::{AnswerId, BodyFacts, Class, Conclusion, EndFacts, Evidence, Login, call};
 use crate::protocol::era::Lifecycle;
 use crate::vocabulary::outcome::{Execution, Kind, Proof, ProofBasis};
 
 /// No body at all.
-const EMPTY: BodyEnd<'_> = BodyEnd::NoAnswer { excerpt: "" };
+const EMPTY: BodyFacts<'_> = BodyFacts::NoAnswer { excerpt: "" };
 
 /// A JSON-RPC error that bears our id.
-fn ours(code: i64, message: &str) -> BodyEnd<'_> {
-    BodyEnd::Error { code, message, id: AnswerId::Ours, well_formed: true }
+fn ours(code: i64, message: &str) -> BodyFacts<'_> {
+    BodyFacts::Error { code, message, id: AnswerId::Ours, well_formed: true }
 }
 
 /// What a gateway makes up: no envelope, or no code that JSON-RPC knows. It answers nothing.
-fn malformed(message: &str) -> BodyEnd<'_> {
-    BodyEnd::Error { code: 0, message, id: AnswerId::Foreign, well_formed: false }
+fn malformed(message: &str) -> BodyFacts<'_> {
+    BodyFacts::Error { code: 0, message, id: AnswerId::Foreign, well_formed: false }
 }
 
 /// A JSON-RPC error that bears no id, or one that is nobody's.
-fn foreign(code: i64, message: &str) -> BodyEnd<'_> {
-    BodyEnd::Error { code, message, id: AnswerId::Foreign, well_formed: true }
+fn foreign(code: i64, message: &str) -> BodyFacts<'_> {
+    BodyFacts::Error { code, message, id: AnswerId::Foreign, well_formed: true }
 }
 
-fn text(excerpt: &str) -> BodyEnd<'_> {
-    BodyEnd::NoAnswer { excerpt }
+fn text(excerpt: &str) -> BodyFacts<'_> {
+    BodyFacts::NoAnswer { excerpt }
 }
 
 fn status(code: u16) -> StatusCode {
@@ -66,22 +66,22 @@ const HERE: &str = "https://mcp.example/mcp";
 const OWN_CHALLENGE: &str = "Bearer resource_metadata=\"https://mcp.example/.well-known/oauth-protected-resource/mcp\"";
 
 /// Judges an answer whose head arrived, to a request that carried a token that may have been good.
-fn answer(sent: Sent, code: u16, body: BodyEnd<'_>) -> Conclusion {
-    judge(sent, true, End::Head { status: status(code), headers: &HeaderMap::new(), body })
+fn answer(sent: Sent, code: u16, body: BodyFacts<'_>) -> Conclusion {
+    judge(sent, true, EndFacts::Head { status: status(code), headers: &HeaderMap::new(), body })
 }
 
 /// The same, with this challenge, to a request that carried this; `seen` tells that something of the attempt was.
-fn challenged(login: Login, seen: bool, code: u16, challenge: &str, body: BodyEnd<'_>) -> Conclusion {
+fn challenged(login: Login, seen: bool, code: u16, challenge: &str, body: BodyFacts<'_>) -> Conclusion {
     let headers = headers(&[(header::WWW_AUTHENTICATE, challenge)]);
-    let end = End::Head { status: status(code), headers: &headers, body };
+    let end = EndFacts::Head { status: status(code), headers: &headers, body };
     consistent(Evidence { login, seen, ..evidence(Sent::Session, true, &Url::parse(HERE).unwrap(), end) })
 }
 
-fn judge(sent: Sent, body_taken: bool, end: End<'_>) -> Conclusion {
+fn judge(sent: Sent, body_taken: bool, end: EndFacts<'_>) -> Conclusion {
     consistent(evidence(sent, body_taken, &Url::parse(HERE).unwrap(), end))
 }
 
-fn evidence<'a>(sent: Sent, body_taken: bool, url: &'a Url, end: End<'a>) -> Evidence<'a> {
+fn evidence<'a>(sent: Sent, body_taken: bool, url: &'a Url, end: EndFacts<'a>) -> Evidence<'a> {
     let lifecycle = if sent == Sent::Modern { Lifecycle::Modern } else { Lifecycle::Legacy };
     let carried_session = sent == Sent::Session;
     Evidence { carried_session, lifecycle, body_taken, url, login: Login::Sent, seen: false, end }
@@ -93,8 +93,8 @@ fn consistent(evidence: Evidence<'_>) -> Conclusion {
     assert_is_consistent(conclusion);
     assert_is_consistent(conclusion.confirmed());
     assert_eq!(conclusion.confirmed().confirmed(), conclusion.confirmed(), "confirmed once is confirmed");
-    if let End::Head { body, .. } = evidence.end
-        && matches!(body, BodyEnd::Stopped { .. } | BodyEnd::TooLarge | BodyEnd::Unread)
+    if let EndFacts::Head { body, .. } = evidence.end
+        && matches!(body, BodyFacts::Stopped { .. } | BodyFacts::TooLarge | BodyFacts::Unread)
     {
         assert_eq!((conclusion.claim, conclusion.proof), (None, None), "what was not read whole proves nothing");
         assert_eq!(conclusion.execution, Execution::MayHaveExecuted, "{conclusion:?}");

@@ -10,7 +10,7 @@ use http::StatusCode;
 use super::call::{call, says_lost};
 use super::codes::METHOD_NOT_FOUND;
 use super::conclusions::{Class, Doubt};
-use super::facts::{BodyEnd, End, Evidence};
+use super::facts::{BodyFacts, EndFacts, Evidence};
 use crate::protocol::era::Lifecycle;
 use crate::transport::words::Words;
 use crate::vocabulary::outcome::Kind;
@@ -37,7 +37,7 @@ pub(crate) fn twin(refused: &Refused, twin: &Refused) -> bool {
 }
 
 /// Might the refusal of a harmless request be said of its method alone? Not what speaks of the session, of who asks or of how often.
-pub(crate) fn may_mean_the_method(status: StatusCode, body: BodyEnd<'_>, lifecycle: Lifecycle) -> bool {
+pub(crate) fn may_mean_the_method(status: StatusCode, body: BodyFacts<'_>, lifecycle: Lifecycle) -> bool {
     !matches!(status, StatusCode::UNAUTHORIZED | StatusCode::TOO_MANY_REQUESTS) && !says_lost(status, body, lifecycle)
 }
 
@@ -62,19 +62,19 @@ pub enum Ping {
 /// What the answer to a ping says. A ping that is not known is answered all the same; no server refuses one that it knows for what it
 /// asks, so a refusal speaks of the session.
 pub(crate) fn ping(evidence: &Evidence<'_>) -> Ping {
-    let End::Head { status, body, .. } = evidence.end else { return Ping::Nothing };
+    let EndFacts::Head { status, body, .. } = evidence.end else { return Ping::Nothing };
     let conclusion = call(evidence);
     match (body, conclusion.class) {
-        (BodyEnd::Result, _) => Ping::Alive,
+        (BodyFacts::Result, _) => Ping::Alive,
         (_, Class::SessionRejected) => Ping::Lost,
         (_, Class::SessionSuspect) => Ping::Refused,
-        (BodyEnd::Error { code: METHOD_NOT_FOUND, .. }, _) => Ping::Alive,
+        (BodyFacts::Error { code: METHOD_NOT_FOUND, .. }, _) => Ping::Alive,
         _ if status == StatusCode::UNAUTHORIZED => {
             Ping::Unauthorized { says_lost: conclusion.repair.session == Doubt::Session }
         }
-        _ if !matches!(body, BodyEnd::Error { .. } | BodyEnd::NoAnswer { .. }) => Ping::Nothing,
+        _ if !matches!(body, BodyFacts::Error { .. } | BodyFacts::NoAnswer { .. }) => Ping::Nothing,
         _ if conclusion.repair.counts => Ping::Refused,
-        (BodyEnd::Error { .. }, _) if conclusion.kind == Some(Kind::Rpc) && status.is_success() => Ping::Alive,
+        (BodyFacts::Error { .. }, _) if conclusion.kind == Some(Kind::Rpc) && status.is_success() => Ping::Alive,
         _ => Ping::Nothing,
     }
 }

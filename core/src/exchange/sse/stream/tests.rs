@@ -17,7 +17,7 @@ fn body<C: Into<Bytes>>(chunks: impl IntoIterator<Item = C>) -> BoxStream<'stati
 }
 
 /// All events, and what comes behind them.
-fn read(stream: &mut EventStream) -> (Vec<Event>, Item) {
+fn read(stream: &mut SseStream) -> (Vec<Event>, Item) {
     let mut events = Vec::new();
     loop {
         match stream.next().now_or_never().expect("the body is all there") {
@@ -28,7 +28,7 @@ fn read(stream: &mut EventStream) -> (Vec<Event>, Item) {
 }
 
 fn events(text: &[u8]) -> Vec<Event> {
-    let (events, end) = read(&mut EventStream::new(body([text.to_vec()]), NO_LIMIT));
+    let (events, end) = read(&mut SseStream::new(body([text.to_vec()]), NO_LIMIT));
     assert!(matches!(end, Item::Ended | Item::Unfinished(_)), "{end:?}");
     events
 }
@@ -69,13 +69,13 @@ fn the_same_events_at_every_cut(line_end: &str) {
         // Two cuts, the second close behind: all ways to split a character, a CRLF and a field name.
         for second in first..=text.len().min(first + 4) {
             let parts = [&text[..first], &text[first..second], &text[second..]].map(<[u8]>::to_vec);
-            let (events, end) = read(&mut EventStream::new(body(parts), NO_LIMIT));
+            let (events, end) = read(&mut SseStream::new(body(parts), NO_LIMIT));
             assert_eq!(events, expected(), "cut at {first} and {second}");
             assert!(matches!(end, Item::Unfinished(data) if data == "half"));
         }
     }
     let bytes: Vec<_> = text.iter().map(|byte| vec![*byte]).collect();
-    assert_eq!(read(&mut EventStream::new(body(bytes), NO_LIMIT)).0, expected());
+    assert_eq!(read(&mut SseStream::new(body(bytes), NO_LIMIT)).0, expected());
 }
 
 #[test_case(b"id: a\0b\ndata: x\n\n", Event { data: Some("x".to_owned()), ..Event::default() }; "an id with NUL")]
@@ -100,7 +100,7 @@ fn what_is_unfinished_is_no_event_and_comes_last() {
     ] {
         for cut in 0..text.len() {
             let (start, rest) = text.split_at(cut);
-            let mut stream = EventStream::new(body([start.to_owned(), rest.to_owned()]), NO_LIMIT);
+            let mut stream = SseStream::new(body([start.to_owned(), rest.to_owned()]), NO_LIMIT);
             let (events, end) = read(&mut stream);
             assert_eq!(events, before, "{text:?} cut at {cut}");
             let Some(unfinished) = unfinished else {
@@ -117,7 +117,7 @@ fn what_is_unfinished_is_no_event_and_comes_last() {
 #[test]
 fn who_gives_up_gets_what_is_unfinished() {
     let waiting = stream::iter([Ok(Bytes::from_static(b"data: x\n\ndata: y\n"))]).chain(stream::pending()).boxed();
-    let mut stream = EventStream::new(waiting, NO_LIMIT);
+    let mut stream = SseStream::new(waiting, NO_LIMIT);
     assert!(matches!(stream.next().now_or_never(), Some(Item::Event(event)) if event == data("x")));
     assert!(stream.next().now_or_never().is_none());
     stream.give_up();
@@ -128,7 +128,7 @@ fn who_gives_up_gets_what_is_unfinished() {
 #[test]
 fn what_breaks_the_body_is_passed_on_after_the_events_before_it() {
     let items = vec![Ok(Bytes::from_static(b"data: x\n\ndata: y\n")), Err(WireFailure::new(Cause::Reset))];
-    let mut stream = EventStream::new(stream::iter(items).boxed(), NO_LIMIT);
+    let mut stream = SseStream::new(stream::iter(items).boxed(), NO_LIMIT);
     let (events, unfinished) = read(&mut stream);
     assert_eq!(events, [data("x")]);
     assert!(matches!(unfinished, Item::Unfinished(data) if data == "y"));
@@ -150,7 +150,7 @@ fn what_is_not_utf_8_is_replaced_wherever_it_is_cut() {
     ];
     for cut in 0..text.len() {
         let parts = [text[..cut].to_vec(), text[cut..].to_vec()];
-        let (events, end) = read(&mut EventStream::new(body(parts), NO_LIMIT));
+        let (events, end) = read(&mut SseStream::new(body(parts), NO_LIMIT));
         assert_eq!(events, expected, "cut at {cut}");
         assert!(matches!(end, Item::Ended), "{end:?}");
     }
@@ -160,7 +160,7 @@ fn what_is_not_utf_8_is_replaced_wherever_it_is_cut() {
 fn the_limit_counts_what_is_held() {
     let held = "data: \u{fffd}\u{fffd}\n".len();
     for (limit, passes) in [(held, true), (held - 1, false)] {
-        let (events, end) = read(&mut EventStream::new(body([&b"data: \xff\xff\n\n"[..]]), limit));
+        let (events, end) = read(&mut SseStream::new(body([&b"data: \xff\xff\n\n"[..]]), limit));
         assert_eq!((events.len() == 1, matches!(end, Item::TooLarge)), (passes, !passes));
     }
 }
@@ -174,9 +174,9 @@ fn an_event_of_exactly_the_limit_passes(line_end: &str) {
     for cut in 0..text.len() {
         let (start, rest) = text.split_at(cut);
         let parts = [start.to_owned(), rest.to_owned()];
-        let (events, end) = read(&mut EventStream::new(body(parts.clone()), 11));
+        let (events, end) = read(&mut SseStream::new(body(parts.clone()), 11));
         assert_eq!((events.len(), matches!(end, Item::Ended)), (3, true), "cut at {cut}");
-        let (events, end) = read(&mut EventStream::new(body(parts), 9));
+        let (events, end) = read(&mut SseStream::new(body(parts), 9));
         assert_eq!((events.len(), matches!(end, Item::TooLarge)), (0, true), "cut at {cut}");
     }
 }
@@ -188,7 +188,7 @@ fn the_events_before_one_that_is_too_large_are_delivered() {
         for cut in 0..text.len() {
             let (start, rest) = text.split_at(cut);
             let parts = [start.to_owned(), rest.to_owned()];
-            let (events, end) = read(&mut EventStream::new(body(parts), 20));
+            let (events, end) = read(&mut SseStream::new(body(parts), 20));
             assert_eq!(events, [data("a"), data("b")], "cut at {cut}");
             assert!(matches!(end, Item::TooLarge), "{end:?}");
         }
@@ -218,7 +218,7 @@ impl Drop for Endless {
 #[test_case(b"x\n:ping\n"; "lines between comments")]
 fn an_endless_event_is_let_go_at_the_limit(chunk: &'static [u8]) {
     let (pulled, dropped) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));
-    let mut stream = EventStream::new(Endless(Arc::clone(&pulled), Arc::clone(&dropped), chunk).boxed(), 1_000);
+    let mut stream = SseStream::new(Endless(Arc::clone(&pulled), Arc::clone(&dropped), chunk).boxed(), 1_000);
     assert!(matches!(stream.next().now_or_never(), Some(Item::TooLarge)));
     assert!(pulled.load(Ordering::Relaxed) <= 4_200, "{pulled:?}");
     assert!(dropped.load(Ordering::Relaxed));
@@ -229,7 +229,7 @@ fn an_endless_event_is_let_go_at_the_limit(chunk: &'static [u8]) {
 fn comments_without_end_are_no_event() {
     let pings = stream::repeat_with(|| Ok(Bytes::from_static(b": ping\n"))).take(10_000);
     let text = pings.chain(stream::iter([Ok(Bytes::from_static(b"data: x\n\n"))]));
-    assert_eq!(read(&mut EventStream::new(text.boxed(), 20)).0, [data("x")]);
+    assert_eq!(read(&mut SseStream::new(text.boxed(), 20)).0, [data("x")]);
 }
 
 #[tokio::test]
@@ -240,7 +240,7 @@ async fn a_read_that_is_given_up_loses_nothing() {
             receiver,
             |mut receiver| async move { receiver.recv().await.map(|chunk| (Ok(chunk), receiver)) },
         );
-    let mut stream = EventStream::new(chunks.boxed(), NO_LIMIT);
+    let mut stream = SseStream::new(chunks.boxed(), NO_LIMIT);
     for byte in "id: 1\ndata: grüße\n\n".bytes() {
         assert!(stream.next().now_or_never().is_none());
         sender.send(Bytes::from(vec![byte])).unwrap();
@@ -260,8 +260,8 @@ proptest! {
         let mut cuts: Vec<_> = cuts.into_iter().map(|cut| cut.min(text.len())).chain([0, text.len()]).collect();
         cuts.sort_unstable();
         let parts: Vec<_> = cuts.windows(2).map(|pair| text[pair[0]..pair[1]].to_vec()).collect();
-        let (whole, end) = read(&mut EventStream::new(body([text]), limit));
-        let (pieces, end_of_pieces) = read(&mut EventStream::new(body(parts), limit));
+        let (whole, end) = read(&mut SseStream::new(body([text]), limit));
+        let (pieces, end_of_pieces) = read(&mut SseStream::new(body(parts), limit));
         prop_assert_eq!(whole, pieces);
         prop_assert_eq!(format!("{end:?}"), format!("{end_of_pieces:?}"));
     }

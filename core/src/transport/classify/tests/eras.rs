@@ -6,9 +6,9 @@ use crate::transport::classify::{
 };
 use crate::transport::exchange::Cause;
 
-fn probed(code: u16, body: BodyEnd<'_>) -> EraVerdict {
+fn probed(code: u16, body: BodyFacts<'_>) -> EraVerdict {
     let headers = HeaderMap::new();
-    probe(true, End::Head { status: status(code), headers: &headers, body })
+    probe(true, EndFacts::Head { status: status(code), headers: &headers, body })
 }
 
 fn nothing(next: HandshakeNext, kind: Kind) -> EraVerdict {
@@ -33,7 +33,7 @@ fn a_server_that_does_not_know_the_probe_is_of_the_handshake_era() {
         ("unprocessable", 422, text("{}")),
         ("a web page", 200, text("<!doctype html>")),
         ("accepted", 202, EMPTY),
-        ("unread", 400, BodyEnd::Unread),
+        ("unread", 400, BodyFacts::Unread),
         ("an id of nobody's", 400, foreign(-32000, "A new session can only be created by an initialize request")),
         ("our id", 400, ours(-32600, "Bad Request: Missing session ID")),
         ("another language", 400, ours(-32000, "Keine Sitzung")),
@@ -41,7 +41,7 @@ fn a_server_that_does_not_know_the_probe_is_of_the_handshake_era() {
         ("nothing at all", 404, EMPTY),
         ("a conflict", 409, text("{\"detail\": \"no session\"}")),
         ("a precondition", 428, EMPTY),
-        ("an empty stream", 200, BodyEnd::Stopped { orderly: true, resumable: false }),
+        ("an empty stream", 200, BodyFacts::Stopped { orderly: true, resumable: false }),
     ] {
         assert_eq!(probed(code, body), EraVerdict::Legacy, "{name}");
     }
@@ -60,30 +60,30 @@ fn what_stands_in_the_way_is_no_verdict() {
         ("502", 502, text("<h1>502</h1>"), HandshakeNext::Wait, Kind::Gateway),
         ("503", 503, EMPTY, HandshakeNext::Wait, Kind::Gateway),
         ("504", 504, EMPTY, HandshakeNext::Wait, Kind::Gateway),
-        ("too large", 200, BodyEnd::TooLarge, HandshakeNext::GiveUp, Kind::TooLarge),
-        ("unread", 200, BodyEnd::Unread, HandshakeNext::TryAgain, Kind::Protocol),
+        ("too large", 200, BodyFacts::TooLarge, HandshakeNext::GiveUp, Kind::TooLarge),
+        ("unread", 200, BodyFacts::Unread, HandshakeNext::TryAgain, Kind::Protocol),
         ("headers differ", 400, ours(-32020, "mismatch"), HandshakeNext::GiveUp, Kind::Rpc),
         ("a capability is missing", 400, ours(-32021, "missing"), HandshakeNext::GiveUp, Kind::Rpc),
         (
             "cut",
             200,
-            BodyEnd::Stopped { orderly: false, resumable: false },
+            BodyFacts::Stopped { orderly: false, resumable: false },
             HandshakeNext::TryAgain,
             Kind::ConnectionClosed,
         ),
     ] {
         assert_eq!(probed(code, body), nothing(next, kind), "{name}");
     }
-    let silent = End::Interrupted { kind: Kind::Timeout, head_arrived: false };
+    let silent = EndFacts::Interrupted { kind: Kind::Timeout, head_arrived: false };
     assert_eq!(probe(true, silent), nothing(HandshakeNext::TryAgain, Kind::Timeout));
-    assert_eq!(probe(false, End::NoHead(Cause::Refused)), nothing(HandshakeNext::Patience, Kind::Connect));
-    assert_eq!(probe(true, End::NoHead(Cause::Reset)), nothing(HandshakeNext::TryAgain, Kind::ConnectionClosed));
-    assert_eq!(probe(false, End::NoHead(Cause::Tls)), nothing(HandshakeNext::GiveUp, Kind::Connect));
+    assert_eq!(probe(false, EndFacts::NoHead(Cause::Refused)), nothing(HandshakeNext::Patience, Kind::Connect));
+    assert_eq!(probe(true, EndFacts::NoHead(Cause::Reset)), nothing(HandshakeNext::TryAgain, Kind::ConnectionClosed));
+    assert_eq!(probe(false, EndFacts::NoHead(Cause::Tls)), nothing(HandshakeNext::GiveUp, Kind::Connect));
 }
 
 #[test]
 fn a_server_of_the_modern_era_says_so() {
-    assert_eq!(probed(200, BodyEnd::Result), EraVerdict::Discovered);
+    assert_eq!(probed(200, BodyFacts::Result), EraVerdict::Discovered);
     for code in [200, 400] {
         assert_eq!(probed(code, ours(-32022, "Unsupported protocol version")), EraVerdict::OtherVersions);
         assert_eq!(probed(code, foreign(-32022, "Unsupported protocol version")), EraVerdict::OtherVersions);
@@ -94,7 +94,7 @@ fn a_server_of_the_modern_era_says_so() {
 fn initialize_that_is_refused_for_its_version_asks_for_the_era() {
     let headers = HeaderMap::new();
     let body = ours(-32022, "Unsupported protocol version");
-    let end = End::Head { status: status(400), headers: &headers, body };
+    let end = EndFacts::Head { status: status(400), headers: &headers, body };
     let conclusion = handshake(HandshakeStep::Initialize, true, end);
     assert_eq!(conclusion, HandshakeConclusion { next: HandshakeNext::AskForTheEra, kind: Some(Kind::Rpc) });
 }
@@ -154,7 +154,7 @@ fn a_session_whose_version_is_refused_is_suspect() {
 #[test]
 fn a_stream_that_is_not_offered_is_not_issued_again() {
     let headers = HeaderMap::new();
-    let heard = |code, body| listen(End::Head { status: status(code), headers: &headers, body });
+    let heard = |code, body| listen(EndFacts::Head { status: status(code), headers: &headers, body });
     for (code, body) in [
         (404, ours(-32601, "Method not found")),
         (400, ours(-32602, "Invalid params")),
@@ -165,9 +165,9 @@ fn a_stream_that_is_not_offered_is_not_issued_again() {
         assert_eq!(heard(code, body), ListenConclusion::NotOffered, "{code} {body:?}");
     }
     for (code, body) in [
-        (200, BodyEnd::Result),
-        (200, BodyEnd::Stopped { orderly: true, resumable: false }),
-        (200, BodyEnd::Stopped { orderly: false, resumable: true }),
+        (200, BodyFacts::Result),
+        (200, BodyFacts::Stopped { orderly: true, resumable: false }),
+        (200, BodyFacts::Stopped { orderly: false, resumable: true }),
         (429, EMPTY),
         (429, ours(-32000, "too many")),
         (503, foreign(-32000, "shutting down")),
@@ -177,5 +177,5 @@ fn a_stream_that_is_not_offered_is_not_issued_again() {
     }
     assert_eq!(heard(401, EMPTY), ListenConclusion::Unauthorized);
     assert_eq!(heard(401, ours(-32000, "no")), ListenConclusion::Unauthorized);
-    assert_eq!(listen(End::NoHead(Cause::Refused)), ListenConclusion::IssueAgain);
+    assert_eq!(listen(EndFacts::NoHead(Cause::Refused)), ListenConclusion::IssueAgain);
 }

@@ -1,7 +1,7 @@
 //! Each failure that a client can see, by what it looks like on the wire.
 
 use super::{EMPTY, Sent, answer, foreign, judge, ours, text};
-use crate::transport::classify::{BodyEnd, Class, End};
+use crate::transport::classify::{BodyFacts, Class, EndFacts};
 use crate::transport::exchange::Cause;
 use Class::*;
 use Sent::*;
@@ -38,14 +38,14 @@ fn a_failure_before_the_head_is_judged_by_the_probe_and_by_what_http_2_says() {
     ];
     for (name, taken, cause, class) in rows {
         for sent in [Session, NoSession, Modern] {
-            assert_eq!(judge(sent, taken, End::NoHead(cause)).class, class, "{name}");
+            assert_eq!(judge(sent, taken, EndFacts::NoHead(cause)).class, class, "{name}");
         }
     }
 }
 
 #[test]
 fn a_head_says_which_refusal_it_is() {
-    let cut = BodyEnd::Stopped { orderly: false, resumable: false };
+    let cut = BodyFacts::Stopped { orderly: false, resumable: false };
     let rows = [
         ("400 legacy: missing session", NoSession, 400, foreign(-32600, "Missing session ID"), Rejected),
         ("400 parse error", NoSession, 400, foreign(-32700, "Parse error"), Rejected),
@@ -79,7 +79,7 @@ fn a_head_says_which_refusal_it_is() {
         ("a web page with 200", Session, 200, text("<!doctype html>"), Ambiguous),
         ("cut JSON with 200", Session, 200, cut, Ambiguous),
         ("broken JSON with 200", Session, 200, text("{\"jsonrpc\":"), Ambiguous),
-        ("a message past the limit", Session, 200, BodyEnd::TooLarge, Ambiguous),
+        ("a message past the limit", Session, 200, BodyFacts::TooLarge, Ambiguous),
         ("a JSON-RPC error in 200", Session, 200, ours(-32603, "boom"), Answered),
         ("a JSON-RPC error in 500", Session, 500, foreign(-32603, "boom"), Answered),
     ];
@@ -98,7 +98,7 @@ fn a_loss_in_the_body_is_a_loss_whether_it_was_orderly_or_not() {
             (Modern, false, Ambiguous),
             (Modern, true, Ambiguous),
         ] {
-            let conclusion = answer(sent, 200, BodyEnd::Stopped { orderly, resumable });
+            let conclusion = answer(sent, 200, BodyFacts::Stopped { orderly, resumable });
             assert_eq!(conclusion.class, class, "{sent:?} {orderly} {resumable}");
         }
     }

@@ -4,28 +4,28 @@ use http::HeaderMap;
 
 use super::{EMPTY, foreign, ours, status, text};
 use crate::transport::classify::{
-    BodyEnd, End, HandshakeConclusion, HandshakeNext, HandshakeStep, HandshakeStep::Initialize,
+    BodyFacts, EndFacts, HandshakeConclusion, HandshakeNext, HandshakeStep, HandshakeStep::Initialize,
     HandshakeStep::Initialized, handshake,
 };
 use crate::transport::exchange::Cause;
 use crate::vocabulary::outcome::Kind;
 use HandshakeNext::*;
 
-fn answered(step: HandshakeStep, code: u16, body: BodyEnd<'_>) -> (HandshakeNext, Option<Kind>) {
+fn answered(step: HandshakeStep, code: u16, body: BodyFacts<'_>) -> (HandshakeNext, Option<Kind>) {
     let headers = HeaderMap::new();
     let HandshakeConclusion { next, kind } =
-        handshake(step, true, End::Head { status: status(code), headers: &headers, body });
+        handshake(step, true, EndFacts::Head { status: status(code), headers: &headers, body });
     (next, kind)
 }
 
 #[test]
 fn initialize_proceeds_on_a_result_only() {
-    assert_eq!(answered(Initialize, 200, BodyEnd::Result), (Proceed, None));
+    assert_eq!(answered(Initialize, 200, BodyFacts::Result), (Proceed, None));
     for (name, body, kind) in [
         ("a web page", text("<html>"), Kind::Protocol),
         ("nothing", EMPTY, Kind::Protocol),
-        ("clean end", BodyEnd::Stopped { orderly: true, resumable: false }, Kind::StreamEnded),
-        ("cut after an event id", BodyEnd::Stopped { orderly: false, resumable: true }, Kind::StreamEnded),
+        ("clean end", BodyFacts::Stopped { orderly: true, resumable: false }, Kind::StreamEnded),
+        ("cut after an event id", BodyFacts::Stopped { orderly: false, resumable: true }, Kind::StreamEnded),
         ("an error of no id", foreign(-32603, "boom"), Kind::Rpc),
     ] {
         assert_eq!(answered(Initialize, 200, body), (TryAgain, Some(kind)), "{name}");
@@ -35,14 +35,14 @@ fn initialize_proceeds_on_a_result_only() {
 
 #[test]
 fn initialized_proceeds_on_any_2xx_whatever_the_body() {
-    let cut = BodyEnd::Stopped { orderly: false, resumable: false };
+    let cut = BodyFacts::Stopped { orderly: false, resumable: false };
     for code in [200, 202, 204] {
-        for body in [EMPTY, text("ok"), cut, ours(-32603, "boom"), BodyEnd::TooLarge, BodyEnd::Result] {
+        for body in [EMPTY, text("ok"), cut, ours(-32603, "boom"), BodyFacts::TooLarge, BodyFacts::Result] {
             assert_eq!(answered(Initialized, code, body), (Proceed, None), "{code} {body:?}");
         }
     }
     assert_eq!(answered(Initialized, 404, EMPTY), (TryAgain, Some(Kind::HttpStatus)));
-    assert_eq!(answered(Initialized, 500, BodyEnd::Result), (TryAgain, Some(Kind::HttpStatus)));
+    assert_eq!(answered(Initialized, 500, BodyFacts::Result), (TryAgain, Some(Kind::HttpStatus)));
 }
 
 #[test]
@@ -86,7 +86,7 @@ fn a_refusal_that_would_come_again_ends_it() {
         ("forbidden, with our id", 403, ours(-32000, "no"), Kind::Auth),
         ("a redirect that is not followed", 307, EMPTY, Kind::Redirect),
         ("any other redirect", 302, EMPTY, Kind::Redirect),
-        ("too large", 200, BodyEnd::TooLarge, Kind::TooLarge),
+        ("too large", 200, BodyFacts::TooLarge, Kind::TooLarge),
     ] {
         assert_eq!(answered(Initialize, code, body), (GiveUp, Some(kind)), "{name}");
     }
@@ -104,7 +104,7 @@ fn a_401_asks_for_a_new_token_whatever_the_body() {
 #[test]
 fn without_a_head_the_probe_tells_patience_from_a_second_try() {
     let next = |taken, cause| {
-        let HandshakeConclusion { next, kind } = handshake(Initialize, taken, End::NoHead(cause));
+        let HandshakeConclusion { next, kind } = handshake(Initialize, taken, EndFacts::NoHead(cause));
         (next, kind.unwrap())
     };
     for cause in [Cause::Refused, Cause::Unreachable, Cause::ConnectTimeout, Cause::DnsTemporary, Cause::Closed] {
@@ -125,7 +125,7 @@ fn without_a_head_the_probe_tells_patience_from_a_second_try() {
 #[test]
 fn only_a_time_out_leaves_somebody_who_wants_the_session() {
     for head_arrived in [false, true] {
-        let next = |kind| handshake(Initialize, true, End::Interrupted { kind, head_arrived }).next;
+        let next = |kind| handshake(Initialize, true, EndFacts::Interrupted { kind, head_arrived }).next;
         assert_eq!(next(Kind::Timeout), TryAgain);
         assert_eq!(next(Kind::Cancelled), GiveUp);
         assert_eq!(next(Kind::Closed), GiveUp);

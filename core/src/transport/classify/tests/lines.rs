@@ -1,17 +1,17 @@
 //! The numbered list, line by line, with what each line must not catch.
 
 use super::{EMPTY, HERE, OWN_CHALLENGE, Sent, answer, challenged, foreign, judge, malformed, ours, text};
-use crate::transport::classify::{BodyEnd, Class, Conclusion, End, Login, interrupted};
+use crate::transport::classify::{BodyFacts, Class, Conclusion, EndFacts, Login, interrupted};
 use crate::transport::exchange::Cause;
 use crate::vocabulary::outcome::{Execution, Kind, Proof, ProofBasis};
 use Class::*;
 use Sent::*;
 
 const GONE: &str = "Session not found";
-const CUT: BodyEnd<'_> = BodyEnd::Stopped { orderly: false, resumable: false };
-const CLEAN: BodyEnd<'_> = BodyEnd::Stopped { orderly: true, resumable: false };
-const CUT_WITH_ID: BodyEnd<'_> = BodyEnd::Stopped { orderly: false, resumable: true };
-const CLEAN_WITH_ID: BodyEnd<'_> = BodyEnd::Stopped { orderly: true, resumable: true };
+const CUT: BodyFacts<'_> = BodyFacts::Stopped { orderly: false, resumable: false };
+const CLEAN: BodyFacts<'_> = BodyFacts::Stopped { orderly: true, resumable: false };
+const CUT_WITH_ID: BodyFacts<'_> = BodyFacts::Stopped { orderly: false, resumable: true };
+const CLEAN_WITH_ID: BodyFacts<'_> = BodyFacts::Stopped { orderly: true, resumable: true };
 
 /// What is compared: the class, what the failure is called, what it is called if it is a refusal that nothing confirms, the verdict.
 type Says = (Class, Option<Kind>, Option<Kind>, Execution);
@@ -51,7 +51,7 @@ fn limited(unconfirmed: Kind) -> Says {
     refusal(RateLimited, Kind::RateLimited, unconfirmed)
 }
 
-fn check(rows: &[(&str, Sent, u16, BodyEnd<'_>, Says)]) {
+fn check(rows: &[(&str, Sent, u16, BodyFacts<'_>, Says)]) {
     for &(name, sent, code, body, expected) in rows {
         assert_eq!(says(answer(sent, code, body)), expected, "{name}: {sent:?} {code} {body:?}");
     }
@@ -61,7 +61,7 @@ fn check(rows: &[(&str, Sent, u16, BodyEnd<'_>, Says)]) {
 fn line_1_a_result_with_our_id_answers_whatever_the_status() {
     for code in 200..600 {
         for sent in [Session, NoSession, Modern] {
-            assert_eq!(says(answer(sent, code, BodyEnd::Result)), RESULT, "{code}");
+            assert_eq!(says(answer(sent, code, BodyFacts::Result)), RESULT, "{code}");
         }
     }
 }
@@ -146,7 +146,7 @@ fn line_3_a_challenge_that_only_our_own_login_can_have_caused_proves_it() {
             assert_eq!(challenged(login, true, code, challenge, body).proof, None, "{name}, seen: {body:?}");
         }
         // What was not read whole may be anything.
-        for body in [CUT, CLEAN_WITH_ID, BodyEnd::TooLarge, BodyEnd::Unread] {
+        for body in [CUT, CLEAN_WITH_ID, BodyFacts::TooLarge, BodyFacts::Unread] {
             assert_eq!(challenged(login, false, code, challenge, body).proof, None, "{name}: {body:?}");
         }
     }
@@ -258,13 +258,13 @@ fn no_status_has_a_proof_by_itself_whatever_the_body() {
         foreign(-32022, "Unsupported protocol version"),
         foreign(-32603, "boom"),
         malformed(GONE),
-        BodyEnd::Result,
+        BodyFacts::Result,
         CUT,
         CLEAN,
         CUT_WITH_ID,
         CLEAN_WITH_ID,
-        BodyEnd::TooLarge,
-        BodyEnd::Unread,
+        BodyFacts::TooLarge,
+        BodyFacts::Unread,
     ];
     for code in 200..600 {
         for sent in [Session, NoSession, Modern] {
@@ -285,8 +285,8 @@ fn no_status_has_a_proof_by_itself_whatever_the_body() {
 fn what_was_not_read_whole_claims_nothing() {
     for code in 200..600 {
         for sent in [Session, NoSession, Modern] {
-            for body in [CUT, CLEAN, CUT_WITH_ID, CLEAN_WITH_ID, BodyEnd::TooLarge, BodyEnd::Unread] {
-                let resumable = matches!(body, BodyEnd::Stopped { resumable: true, .. });
+            for body in [CUT, CLEAN, CUT_WITH_ID, CLEAN_WITH_ID, BodyFacts::TooLarge, BodyFacts::Unread] {
+                let resumable = matches!(body, BodyFacts::Stopped { resumable: true, .. });
                 let refusal = (300..500).contains(&code) && ![408, 409, 425].contains(&code);
                 let expected = if resumable && sent != Modern && !refusal { Resumable } else { Ambiguous };
                 assert_eq!(answer(sent, code, body).class, expected, "{code} {body:?}");
@@ -320,12 +320,12 @@ fn line_6_everything_else_may_have_run() {
         ("no envelope", Session, 200, malformed("upstream timed out"), may_have_run(Protocol)),
         ("clean end", Session, 200, CLEAN, may_have_run(StreamEnded)),
         ("half an answer", Session, 200, CUT, may_have_run(StreamEnded)),
-        ("unread", Session, 200, BodyEnd::Unread, may_have_run(Protocol)),
-        ("too large", Session, 200, BodyEnd::TooLarge, may_have_run(Kind::TooLarge)),
-        ("too large, refused", Session, 404, BodyEnd::TooLarge, may_have_run(Kind::TooLarge)),
+        ("unread", Session, 200, BodyFacts::Unread, may_have_run(Protocol)),
+        ("too large", Session, 200, BodyFacts::TooLarge, may_have_run(Kind::TooLarge)),
+        ("too large, refused", Session, 404, BodyFacts::TooLarge, may_have_run(Kind::TooLarge)),
         ("404, cut", Session, 404, CUT, may_have_run(HttpStatus)),
         ("401, cut", Session, 401, CUT, may_have_run(Kind::Auth)),
-        ("401, unread", Session, 401, BodyEnd::Unread, may_have_run(Kind::Auth)),
+        ("401, unread", Session, 401, BodyFacts::Unread, may_have_run(Kind::Auth)),
         ("429, cut", Session, 429, CUT, may_have_run(Kind::RateLimited)),
         ("307, cut", Session, 307, CUT, may_have_run(Kind::Redirect)),
         ("408", Session, 408, EMPTY, may_have_run(HttpStatus)),
@@ -349,7 +349,7 @@ fn line_6_everything_else_may_have_run() {
 fn once_a_head_arrived_the_probe_says_nothing() {
     let headers = http::HeaderMap::new();
     for code in [200, 404, 401, 500] {
-        let end = End::Head { status: super::status(code), headers: &headers, body: EMPTY };
+        let end = EndFacts::Head { status: super::status(code), headers: &headers, body: EMPTY };
         assert_eq!(judge(Session, false, end), judge(Session, true, end), "{code}");
     }
 }
@@ -370,11 +370,11 @@ fn before_a_head_the_probe_decides() {
     ];
     let lasting = [Cause::DnsUnknownHost, Cause::Tls, Cause::Proxy, Cause::BadRequest];
     for cause in transient.into_iter().chain(lasting) {
-        let untouched = judge(Session, false, End::NoHead(cause));
+        let untouched = judge(Session, false, EndFacts::NoHead(cause));
         assert_eq!(untouched.class, NeverSent { transient: transient.contains(&cause) }, "{cause:?}");
         let kind = if cause == Cause::BadRequest { Kind::Config } else { Kind::Connect };
         assert_eq!(untouched.kind, Some(kind), "{cause:?}");
-        let taken = judge(Session, true, End::NoHead(cause));
+        let taken = judge(Session, true, EndFacts::NoHead(cause));
         assert_eq!(says(taken), may_have_run(Kind::ConnectionClosed), "{cause:?}");
     }
 }
@@ -383,7 +383,7 @@ fn before_a_head_the_probe_decides() {
 fn a_goaway_below_our_stream_is_proof_also_after_the_body_was_taken() {
     for taken in [false, true] {
         for sent in [Session, NoSession, Modern] {
-            let conclusion = judge(sent, taken, End::NoHead(Cause::GoneAway));
+            let conclusion = judge(sent, taken, EndFacts::NoHead(Cause::GoneAway));
             assert_eq!((conclusion.class, conclusion.kind), (RefusedStream, Some(Kind::ConnectionClosed)));
             assert_eq!((conclusion.proof, conclusion.basis), (Some(Proof::RefusedStream), Some(ProofBasis::Certain)));
         }
@@ -394,7 +394,7 @@ fn a_goaway_below_our_stream_is_proof_also_after_the_body_was_taken() {
 fn an_interruption_proves_something_only_while_the_body_is_untouched() {
     for kind in [Kind::Timeout, Kind::Cancelled, Kind::Closed] {
         for (taken, head_arrived) in [(false, false), (true, false), (true, true), (false, true)] {
-            let conclusion = judge(Session, taken, End::Interrupted { kind, head_arrived });
+            let conclusion = judge(Session, taken, EndFacts::Interrupted { kind, head_arrived });
             let begun = taken || head_arrived;
             assert_eq!(conclusion, interrupted(kind, begun), "{taken} {head_arrived}");
             let (class, proof) =

@@ -1,7 +1,7 @@
 //! What real servers, bridges and proxies answer, byte for byte, and what it means.
 
 use super::{Sent, answer};
-use crate::transport::classify::{AnswerId, BodyEnd, Class};
+use crate::transport::classify::{AnswerId, BodyFacts, Class};
 use crate::vocabulary::outcome::{Execution, Kind};
 use Class::*;
 use Sent::*;
@@ -16,18 +16,18 @@ fn check(rows: &[(&str, Sent, u16, &str, Class, Kind)]) {
         let json: Option<serde_json::Value> = serde_json::from_str(body).ok();
         let envelope = json.as_ref().filter(|json| json["jsonrpc"] == "2.0");
         let end = match envelope.and_then(|json| json["error"]["code"].as_i64()) {
-            Some(error) => BodyEnd::Error {
+            Some(error) => BodyFacts::Error {
                 code: error,
                 message: json.as_ref().and_then(|json| json["error"]["message"].as_str()).unwrap(),
                 id: if envelope.unwrap()["id"] == OUR_ID { AnswerId::Ours } else { AnswerId::Foreign },
                 well_formed: true,
             },
-            None => BodyEnd::NoAnswer { excerpt: body },
+            None => BodyFacts::NoAnswer { excerpt: body },
         };
         let conclusion = answer(sent, code, end);
         assert_eq!((conclusion.class, conclusion.kind), (class, Some(kind)), "{name}: {body}");
         if conclusion.claim.is_some() {
-            let is_error = matches!(end, BodyEnd::Error { .. });
+            let is_error = matches!(end, BodyFacts::Error { .. });
             assert_eq!(conclusion.execution == Execution::Answered, is_error, "{name}: {body}");
         }
     }
@@ -318,7 +318,7 @@ fn a_server_that_wants_a_session_of_who_has_none_is_asked_for_one() {
         ),
     ]);
     let conclusion =
-        answer(NoSession, 401, BodyEnd::NoAnswer { excerpt: "Unauthorized: No valid session ID provided" });
+        answer(NoSession, 401, BodyFacts::NoAnswer { excerpt: "Unauthorized: No valid session ID provided" });
     assert!(conclusion.repair.token, "the token is replaced on the way");
 }
 
@@ -397,9 +397,9 @@ fn a_deleted_session_and_a_dying_bridge_leave_the_call_unknown() {
             Kind::Rpc,
         ),
     ]);
-    let clean = BodyEnd::Stopped { orderly: true, resumable: false };
+    let clean = BodyFacts::Stopped { orderly: true, resumable: false };
     assert_eq!(answer(Session, 200, clean).class, Ambiguous, "a clean end without an event");
-    let primed = BodyEnd::Stopped { orderly: true, resumable: true };
+    let primed = BodyFacts::Stopped { orderly: true, resumable: true };
     assert_eq!(answer(Session, 200, primed).class, Resumable, "a clean end after a priming id");
 }
 

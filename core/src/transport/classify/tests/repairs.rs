@@ -1,21 +1,21 @@
 //! What an answer says of token and session, whatever it proves of its own call.
 
 use super::{EMPTY, OWN_CHALLENGE, Sent, answer, challenged, foreign, judge, malformed, ours, text};
-use crate::transport::classify::{BodyEnd, Doubt, End, Login, Repair};
+use crate::transport::classify::{BodyFacts, Doubt, EndFacts, Login, Repair};
 use crate::transport::exchange::Cause;
 use Sent::*;
 
 const GONE: &str = "Session not found";
-const CUT: BodyEnd<'_> = BodyEnd::Stopped { orderly: false, resumable: false };
+const CUT: BodyFacts<'_> = BodyFacts::Stopped { orderly: false, resumable: false };
 
 #[test]
 fn every_401_makes_the_token_refused_and_nothing_else_does() {
     for code in 200..600 {
         for sent in [Session, NoSession, Modern] {
-            for body in [EMPTY, text("no"), ours(-32001, "no"), foreign(-32001, "no"), CUT, BodyEnd::Unread] {
+            for body in [EMPTY, text("no"), ours(-32001, "no"), foreign(-32001, "no"), CUT, BodyFacts::Unread] {
                 assert_eq!(answer(sent, code, body).repair.token, code == 401, "{sent:?} {code} {body:?}");
             }
-            assert_eq!(answer(sent, code, BodyEnd::Result).repair, Repair::default(), "a result mends all: {code}");
+            assert_eq!(answer(sent, code, BodyFacts::Result).repair, Repair::default(), "a result mends all: {code}");
         }
     }
     assert!(challenged(Login::None, false, 401, OWN_CHALLENGE, EMPTY).repair.token, "a proof does not change that");
@@ -29,7 +29,7 @@ fn words_of_a_lost_session_and_404_and_410_make_the_session_suspect() {
                 assert_eq!(answer(sent, code, body).repair.session, Doubt::Session, "{sent:?} {code} {body:?}");
             }
         }
-        for body in [EMPTY, text("<html>"), ours(-32603, "boom"), foreign(-32603, "boom"), CUT, BodyEnd::TooLarge] {
+        for body in [EMPTY, text("<html>"), ours(-32603, "boom"), foreign(-32603, "boom"), CUT, BodyFacts::TooLarge] {
             let expected = if [404, 410].contains(&code) { Doubt::Session } else { Doubt::None };
             assert_eq!(answer(Session, code, body).repair.session, expected, "{code} {body:?}");
             assert_eq!(answer(NoSession, code, body).repair.session, Doubt::None, "{code} {body:?}");
@@ -90,7 +90,7 @@ fn a_401_with_a_challenge_speaks_of_the_login_and_does_not_count() {
 fn where_nothing_was_said_nothing_is_to_be_mended() {
     for cause in [Cause::GoneAway, Cause::RefusedStream, Cause::Refused, Cause::Reset] {
         for taken in [false, true] {
-            assert_eq!(judge(Session, taken, End::NoHead(cause)).repair, Repair::default(), "{cause:?}");
+            assert_eq!(judge(Session, taken, EndFacts::NoHead(cause)).repair, Repair::default(), "{cause:?}");
         }
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use http::HeaderMap;
 
 use super::{EMPTY, Sent, evidence, foreign, malformed, ours, status, text};
-use crate::transport::classify::{BodyEnd, End, Ping, Refused, ping, twin};
+use crate::transport::classify::{BodyFacts, EndFacts, Ping, Refused, ping, twin};
 use crate::transport::exchange::Cause;
 use crate::transport::words::{Words, digest};
 use Sent::*;
@@ -62,21 +62,21 @@ fn a_refusal_that_took_much_longer_than_its_twin_is_not_confirmed() {
     }
 }
 
-fn pinged(sent: Sent, code: u16, body: BodyEnd<'_>) -> Ping {
-    pinged_with(sent, End::Head { status: status(code), headers: &HeaderMap::new(), body })
+fn pinged(sent: Sent, code: u16, body: BodyFacts<'_>) -> Ping {
+    pinged_with(sent, EndFacts::Head { status: status(code), headers: &HeaderMap::new(), body })
 }
 
-fn pinged_with(sent: Sent, end: End<'_>) -> Ping {
+fn pinged_with(sent: Sent, end: EndFacts<'_>) -> Ping {
     ping(&evidence(sent, true, &Url::parse(super::HERE).unwrap(), end))
 }
 
 #[test]
 fn what_a_ping_says_of_its_session() {
     use Ping::{Alive, Lost, Nothing, Refused, Unauthorized};
-    let cut = BodyEnd::Stopped { orderly: false, resumable: false };
+    let cut = BodyFacts::Stopped { orderly: false, resumable: false };
     for (name, sent, code, body, expected) in [
-        ("a result", Session, 200, BodyEnd::Result, Alive),
-        ("a result with any status", Session, 404, BodyEnd::Result, Alive),
+        ("a result", Session, 200, BodyFacts::Result, Alive),
+        ("a result with any status", Session, 404, BodyFacts::Result, Alive),
         ("ping is unknown", Session, 200, ours(-32601, "Method not found"), Alive),
         ("with 404", Session, 404, ours(-32601, "Method not found"), Alive),
         ("ping is unknown to a gate that knows the session", Session, 404, foreign(-32601, "no"), Alive),
@@ -107,17 +107,17 @@ fn what_a_ping_says_of_its_session() {
         ("a web page", Session, 200, text("<html>"), Nothing),
         ("202", Session, 202, EMPTY, Nothing),
         ("404, cut", Session, 404, cut, Nothing),
-        ("400, too large", Session, 400, BodyEnd::TooLarge, Nothing),
-        ("404, unread", Session, 404, BodyEnd::Unread, Nothing),
+        ("400, too large", Session, 400, BodyFacts::TooLarge, Nothing),
+        ("404, unread", Session, 404, BodyFacts::Unread, Nothing),
         ("200, cut", Session, 200, cut, Nothing),
     ] {
         assert_eq!(pinged(sent, code, body), expected, "{name}");
     }
     for end in [
-        End::NoHead(Cause::Refused),
-        End::NoHead(Cause::Reset),
-        End::NoHead(Cause::GoneAway),
-        End::Interrupted { kind: crate::vocabulary::outcome::Kind::Timeout, head_arrived: true },
+        EndFacts::NoHead(Cause::Refused),
+        EndFacts::NoHead(Cause::Reset),
+        EndFacts::NoHead(Cause::GoneAway),
+        EndFacts::Interrupted { kind: crate::vocabulary::outcome::Kind::Timeout, head_arrived: true },
     ] {
         assert_eq!(pinged_with(Session, end), Nothing, "{end:?}");
     }

@@ -16,7 +16,7 @@ use super::request::Request;
 use super::sent::Sent;
 use super::wire::{Carried, Unready, Wire};
 use crate::rpc::message::{Message, ParseError, request_bytes};
-use crate::transport::classify::{self, AnswerId, End};
+use crate::transport::classify::{self, AnswerId, EndFacts};
 use crate::transport::exchange::{WireFailure, WireResponse};
 use crate::transport::headers::Standing;
 use crate::transport::probe::Probe;
@@ -27,7 +27,7 @@ use crate::vocabulary::outcome::Kind;
 const OPENING_PATIENCE: Duration = Duration::from_secs(2);
 
 /// What an attempt is made with.
-pub(crate) struct Attempt<'a> {
+pub(crate) struct Post<'a> {
     pub(crate) wire: &'a Wire,
     /// Takes every message that comes on its stream and is not the answer.
     pub(crate) inbox: &'a dyn Inbox,
@@ -63,7 +63,7 @@ pub(crate) struct Patience {
 }
 
 /// How it ended.
-pub(crate) enum Ended {
+pub(crate) enum ExchangeEnd {
     /// It was not sent, for a reason of the host's.
     Unready(Unready),
     /// No head arrived.
@@ -74,23 +74,23 @@ pub(crate) enum Ended {
     Head { status: StatusCode, headers: HeaderMap, answer: Answer },
 }
 
-impl Ended {
+impl ExchangeEnd {
     /// The facts, as `classify` takes them; `None` if nothing was tried.
-    pub(crate) fn end(&self, position: &Position) -> Option<End<'_>> {
+    pub(crate) fn end(&self, position: &Position) -> Option<EndFacts<'_>> {
         match self {
             Self::Unready(_) => None,
-            Self::NoHead(failure) => Some(End::NoHead(failure.cause)),
+            Self::NoHead(failure) => Some(EndFacts::NoHead(failure.cause)),
             Self::Silent { head_arrived } => {
-                Some(End::Interrupted { kind: Kind::Timeout, head_arrived: *head_arrived })
+                Some(EndFacts::Interrupted { kind: Kind::Timeout, head_arrived: *head_arrived })
             }
             Self::Head { status, headers, answer } => {
-                Some(End::Head { status: *status, headers, body: answer.body_end(position) })
+                Some(EndFacts::Head { status: *status, headers, body: answer.body_end(position) })
             }
         }
     }
 }
 
-impl<'a> Attempt<'a> {
+impl<'a> Post<'a> {
     /// An attempt of the client's own, under an id of its own: no call waits for it, and its caller bounds the wait.
     pub(crate) fn of_client(
         wire: &'a Wire,
@@ -120,7 +120,7 @@ impl<'a> Attempt<'a> {
         request: Request<'_>,
         probe: Probe,
         position: &mut Position,
-    ) -> (Ended, Option<u64>) {
+    ) -> (ExchangeEnd, Option<u64>) {
         let (ended, sent) = self.run_as(request, None, probe, position).await;
         (ended, sent.and_then(|sent| sent.token))
     }
@@ -132,7 +132,7 @@ impl<'a> Attempt<'a> {
         carries: Option<&Sent>,
         probe: Probe,
         position: &mut Position,
-    ) -> (Ended, Option<Sent>) {
+    ) -> (ExchangeEnd, Option<Sent>) {
         let method = request.method;
         let (carried, params) = match self.session {
             Some(session) => session.dress(request),
@@ -149,7 +149,7 @@ impl<'a> Attempt<'a> {
             }
             None => match self.wire.post(carried, body, probe, self.fresh_connection).await {
                 Ok(ready) => ready,
-                Err(unready) => return (Ended::Unready(unready), None),
+                Err(unready) => return (ExchangeEnd::Unready(unready), None),
             },
         };
         let sent = Sent { token: ready.token, standing: Arc::clone(&ready.standing) };
@@ -162,9 +162,9 @@ impl<'a> Attempt<'a> {
                 biased;
                 response = self.wire.send(ready) => match response {
                     Ok(response) => response,
-                    Err(failure) => return Ended::NoHead(failure),
+                    Err(failure) => return ExchangeEnd::NoHead(failure),
                 },
-                () = self.silence(&activity, false, &waiting) => return Ended::Silent { head_arrived: false },
+                () = self.silence(&activity, false, &waiting) => return ExchangeEnd::Silent { head_arrived: false },
             };
             self.read(response, position, &activity, false).await
         };
@@ -172,7 +172,7 @@ impl<'a> Attempt<'a> {
     }
 
     /// What an exchange gives, unless the answer comes on another stream first.
-    pub(crate) async fn or_elsewhere(&self, exchanging: impl Future<Output = Ended>) -> Ended {
+    pub(crate) async fn or_elsewhere(&self, exchanging: impl Future<Output = ExchangeEnd>) -> ExchangeEnd {
         let message = tokio::select! {
             biased;
             // Looked at first: the end of the stream that it came on ends the exchange that waits for it, too.
@@ -182,7 +182,7 @@ impl<'a> Attempt<'a> {
         let answer = Answer::of(message, AnswerId::Ours, self.wire.secrets());
         let answer = answer.unwrap_or(Answer::Stopped { failure: None });
         // It came without a head of its own. An answer counts under any status; this one says nothing.
-        Ended::Head { status: StatusCode::OK, headers: HeaderMap::new(), answer }
+        ExchangeEnd::Head { status: StatusCode::OK, headers: HeaderMap::new(), answer }
     }
 
     /// The request was taken, and its answer may come on the GET stream. Waits while that is open and says something now and then; is it
@@ -214,7 +214,7 @@ impl<'a> Attempt<'a> {
         position: &mut Position,
         activity: &Arc<Activity>,
         resumed: bool,
-    ) -> Ended {
+    ) -> ExchangeEnd {
         let (status, headers) = (response.status, response.headers.clone());
         if let Some(on_head) = self.on_head {
             on_head(status, &headers);
@@ -253,16 +253,16 @@ impl<'a> Attempt<'a> {
                     && classify::is_answered_elsewhere(status, &answer.body_end(&Position::default()))
                     && self.is_silent_elsewhere(session).await
                 {
-                    return Ended::Silent { head_arrived: true };
+                    return ExchangeEnd::Silent { head_arrived: true };
                 }
-                return Ended::Head { status, headers, answer };
+                return ExchangeEnd::Head { status, headers, answer };
             }
             () = self.silence(activity, resumed, &waiting) => waiting.over.cancel(),
         }
         match reading.now_or_never() {
             // The whole answer is here, though what should have come behind it is not.
-            Some(answer @ (Answer::Result(_) | Answer::Error { .. })) => Ended::Head { status, headers, answer },
-            _ => Ended::Silent { head_arrived: true },
+            Some(answer @ (Answer::Result(_) | Answer::Error { .. })) => ExchangeEnd::Head { status, headers, answer },
+            _ => ExchangeEnd::Silent { head_arrived: true },
         }
     }
 

@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use super::verdict::Circumstances;
 use crate::exchange::answer::Answer;
-use crate::exchange::attempt::Ended;
+use crate::exchange::post::ExchangeEnd;
 use crate::exchange::sent::Sent;
 use crate::exchange::text;
 use crate::policy::decide::ProofStanding;
@@ -16,7 +16,7 @@ use crate::transport::headers;
 use crate::vocabulary::outcome::{Kind, Phase};
 
 /// How an attempt ended and what it proves.
-pub(super) struct Outcome {
+pub(super) struct JudgedAttempt {
     pub(super) facts: Facts,
     pub(super) answer: Option<Answer>,
     pub(super) kind: Kind,
@@ -55,7 +55,7 @@ pub(super) struct Pieces<'a> {
     pub(super) phase: Phase,
     pub(super) session: Arc<Session>,
     pub(super) sent: Sent,
-    pub(super) ended: Ended,
+    pub(super) ended: ExchangeEnd,
     /// Why the stream could not be read on.
     pub(super) unresumed: Option<&'a str>,
     /// From the moment when the body was taken to the end of the answer.
@@ -66,7 +66,7 @@ pub(super) struct Pieces<'a> {
     pub(super) again: bool,
 }
 
-impl Outcome {
+impl JudgedAttempt {
     /// Puts the pieces together.
     pub(super) fn new(pieces: Pieces<'_>) -> Self {
         let Pieces { conclusion, phase, session, sent, ended, unresumed, took, beyond_proof, again } = pieces;
@@ -77,7 +77,7 @@ impl Outcome {
         }
         let mut words = None;
         let answer = match ended {
-            Ended::Head { status, headers, answer } => {
+            ExchangeEnd::Head { status, headers, answer } => {
                 circumstances.http_status = Some(status.as_u16());
                 circumstances.retry_after = headers::retry_after(&headers, SystemTime::now());
                 if let Answer::Missing { excerpt, .. } = &answer {
@@ -86,11 +86,11 @@ impl Outcome {
                 words = answer.words(status, &headers);
                 Some(answer)
             }
-            Ended::NoHead(failure) => {
+            ExchangeEnd::NoHead(failure) => {
                 circumstances.source = Some(Arc::new(failure));
                 None
             }
-            Ended::Silent { .. } | Ended::Unready(_) => None,
+            ExchangeEnd::Silent { .. } | ExchangeEnd::Unready(_) => None,
         };
         let refusal = words.filter(|_| conclusion.claim.is_some() && !beyond_proof).map(|words| Refusal {
             session: Arc::clone(&session),
