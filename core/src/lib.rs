@@ -23,7 +23,7 @@
 //! # How it is built
 //!
 //! Each folder is a layer, and imports only from those below it. From the top: `client` (what a host sees), `call` (a call's life), `session`
-//! (handshake, recovery, streams), `exchange` (one request and its answer), `oauth` and `auth` (logins and tokens), `policy` (what to do about a
+//! (handshake, recovery, streams), `exchange` (one request and its answer), `auth` and `oauth` (tokens and logins), `policy` (what to do about a
 //! failure, pure), `transport` (bytes, and what an end proves), `protocol` (what MCP says), `rpc` (JSON-RPC), `vocabulary` (the words of all).
 //! `docs/architecture.md` has the picture, the life of a call through them, and where to change what; a test holds the sources to it.
 

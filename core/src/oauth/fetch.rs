@@ -8,7 +8,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_util::FutureExt;
 use http::header::{ACCEPT, CONTENT_TYPE};
-use http::{HeaderMap, HeaderValue, Method, StatusCode};
+use http::{HeaderMap, HeaderValue, Method};
 use tokio::net::lookup_host;
 use tokio::sync::OnceCell;
 use tokio::time::timeout;
@@ -16,6 +16,7 @@ use url::Url;
 
 use super::addresses::{Zone, may_name, refusal, zone, zone_of};
 use super::classify;
+pub(crate) use super::fetched::{Fetched, Unfetched};
 use crate::transport::classify::Redirect;
 use crate::transport::exchange::{Exchange, WireFailure, WireRequest};
 use crate::transport::http::no_proxy::is_exempt;
@@ -31,33 +32,6 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 const LARGEST: usize = 256 * 1024;
 /// Redirects that a request for metadata follows, within its origin.
 const REDIRECTS: usize = 3;
-
-/// An answer, read whole.
-#[derive(Debug)]
-pub(crate) struct Fetched {
-    pub(crate) status: StatusCode,
-    pub(crate) headers: HeaderMap,
-    pub(crate) body: Bytes,
-}
-
-/// Why there is no answer. The texts hold no secret.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Unfetched {
-    /// The rule of addresses forbids it: nothing was sent.
-    Forbidden(String),
-    /// The request never left this process.
-    NeverSent(String),
-    /// It was sent, and what came of it is not known.
-    Lost(String),
-}
-
-impl fmt::Display for Unfetched {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Forbidden(reason) | Self::NeverSent(reason) | Self::Lost(reason) => formatter.write_str(reason),
-        }
-    }
-}
 
 /// Sends the requests of one login.
 pub(crate) struct Fetch {

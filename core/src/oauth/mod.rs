@@ -19,6 +19,7 @@ mod classify;
 mod discovery;
 mod error;
 mod fetch;
+mod fetched;
 mod grants;
 mod jwt;
 mod log_in;
