@@ -78,7 +78,7 @@ impl Driver {
     }
 
     /// If its token was refused, the next request asks for another one.
-    pub(super) fn doubt_token(&self, outcome: &Outcome) {
+    pub(super) fn doubt_token(&self, outcome: &JudgedAttempt) {
         if let (Some(conclusion), Some(token)) = (&outcome.conclusion, outcome.facts.token)
             && conclusion.repair.token
         {
