@@ -59,7 +59,7 @@ async fn all(options: &Options) -> Result<bool> {
     };
     let trials = if options.quick { 1 } else { options.trials.max(1) };
     let faults = if options.fault.is_empty() { Fault::ALL.to_vec() } else { options.fault.clone() };
-    let mut kept = true;
+    let (mut kept, mut of_ours) = (true, 0);
     for client in clients {
         let launch = match client.launch().await? {
             Ok(launch) => launch,
@@ -81,6 +81,7 @@ async fn all(options: &Options) -> Result<bool> {
             for processes in &processes {
                 let (cell, as_wanted) = Box::pin(several(&launch, *fault, *processes, trials)).await?;
                 kept &= as_wanted || client != Client::Oncewire;
+                of_ours += if client == Client::Oncewire { trials } else { 0 };
                 cells.push(cell);
             }
             println!("| {} | {} |", fault.title(), cells.join(" | "));
@@ -93,6 +94,8 @@ async fn all(options: &Options) -> Result<bool> {
         }
         println!("| nobody has logged in yet | {} |", cells.join(" | "));
     }
+    let verdict = if kept { "none was lost that a client can keep" } else { "some were LOST" };
+    println!("\nlogins: {of_ours} trials of oncewire, {verdict}");
     Ok(kept)
 }
 
