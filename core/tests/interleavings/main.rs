@@ -18,7 +18,7 @@
 //!   it, or takes any wake-up for it; one token for all tasks; a step that changes nothing and wakes all the same;
 //! - the lock over the order: a look without it, the failure asked for before it, a landing without it;
 //! - the flight: a waiter that does not ask how the flight it joined ended; a flight that ends with the call that started it; a second
-//!   flight beside the first; `recover()` that asks anew at each look; a session kept that came after the close; a loss told each time.
+//!   flight beside the first; a refusal of a session that was given up, held against the next one; `recover()` that asks anew at each look; a session kept that came after the close; a loss told each time.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 

@@ -185,7 +185,7 @@ impl Planned {
         };
         let nth = random.usize(..if target == Target::Call { 10 } else { 3 });
         let (demand, words) = (Demand::Nothing, Words::Text);
-        let told = Told::Slow { after_ms: pick(random, &[0, 20, 100, 1_000, 3_000]) };
+        let told = Told::Slow { after_ms: pick(random, &[0, 20, 100, 500, 1_000]) };
         Self { target, nth, fault: Fault::Refuses(Refuses { executes, status: 401, demand, words, told }) }
     }
 }

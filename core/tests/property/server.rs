@@ -11,7 +11,7 @@ use oncewire::transport::scripted::{Arrival, Reply, Scripted, Server};
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
-use crate::refusal::Gate;
+use crate::refusal::{Gate, Told};
 use crate::script::{Dial, Fault, Listening, Nature, Refusal, Script, Target};
 
 /// What the server knows of the requests, besides the ledgers of the exchange and of the healthy server.
@@ -249,6 +249,9 @@ impl Faulty {
                 self.known().refused.insert(arrival.number);
                 let of_the_house = refuses.executes && target == Target::Call && arrival.number.is_multiple_of(2);
                 if let Some(reply) = self.of_the_house(arrival).filter(|_| of_the_house) {
+                    if let Told::Slow { after_ms } = refuses.told {
+                        pause(after_ms).await;
+                    }
                     self.told_gone(arrival);
                     return Ok(reply);
                 }
@@ -410,7 +413,7 @@ impl Faulty {
     /// held can be told so too.
     fn of_the_house(&self, arrival: &Arrival) -> Option<Reply> {
         let now = Instant::now();
-        if self.tokens_last && arrival.number.is_multiple_of(4) {
+        if self.tokens_last {
             return Some(refuse_token(false));
         }
         if let Some((until, gate)) = &*self.gate.lock().unwrap() {
