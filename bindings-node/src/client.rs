@@ -115,7 +115,7 @@ impl NativeClient {
     /// Where the client stands.
     #[napi(getter)]
     pub fn state(&self) -> Option<String> {
-        self.core.get().map(|client| client.state().to_owned())
+        self.core.get().map(|client| client.state().as_str().to_owned())
     }
 
     /// The generation of the session.
@@ -128,7 +128,7 @@ impl NativeClient {
     /// The era.
     #[napi(getter)]
     pub fn era(&self) -> Option<String> {
-        self.core.get().and_then(Client::era).map(str::to_owned)
+        self.core.get().and_then(Client::era).map(|era| era.as_str().to_owned())
     }
 
     /// What the server said of itself, as it sent it, under the names of `initialize`.

@@ -389,12 +389,12 @@ impl Client {
 
     #[getter]
     fn era(&self) -> PyResult<Option<&'static str>> {
-        Ok(self.core()?.era())
+        Ok(self.core()?.era().map(oncewire::Lifecycle::as_str))
     }
 
     #[getter]
     fn state(&self) -> PyResult<&'static str> {
-        Ok(self.core()?.state())
+        Ok(self.core()?.state().as_str())
     }
 
     #[getter]

@@ -100,7 +100,7 @@ impl NativeClient {
 
     /// See the core.
     pub fn state(&self) -> String {
-        self.client.state().to_owned()
+        self.client.state().as_str().to_owned()
     }
 
     /// See the core.
@@ -120,7 +120,7 @@ impl NativeClient {
 
     /// See the core.
     pub fn era(&self) -> Option<String> {
-        self.client.era().map(str::to_owned)
+        self.client.era().map(|era| era.as_str().to_owned())
     }
 
     /// `tools/list`

@@ -60,6 +60,7 @@ pub use protocol::results::{
     CallToolResult, CompleteResult, GetPromptResult, InitializeResult, ListResult, Prompt, PromptArgument,
     ReadResourceResult, Resource, ResourceTemplate, Tool,
 };
+pub use session::state::ClientState;
 pub use vocabulary::config::{Era, OptionError, Recovery, Resend, TrustAnnotations};
 pub use vocabulary::error::{Error, Failure, RpcFailure};
 pub use vocabulary::event::{EVENT_QUEUE, Event, EventName, EventStream};

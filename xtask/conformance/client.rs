@@ -43,7 +43,11 @@ async fn run(url: &str) -> Result<()> {
         builder = builder.oauth(oauth(login)?);
     }
     let client = builder.connect().await?;
-    ensure!(client.era() == Some(era()), "the client speaks the wrong era: {:?}", client.era());
+    ensure!(
+        client.era().map(oncewire::Lifecycle::as_str) == Some(era()),
+        "the client speaks the wrong era: {:?}",
+        client.era().map(oncewire::Lifecycle::as_str)
+    );
     match scenario.as_str() {
         "elicitation-sep1034-client-defaults" => {
             // The server asks on the stream that the client opens beside its calls, and asks nobody if there is none yet.

@@ -25,7 +25,7 @@ use crate::protocol::results::{
 use crate::rpc::params::Params;
 use crate::session::restorable;
 use crate::session::sessions::NoSession;
-use crate::session::state::State;
+use crate::session::state::{ClientState, State};
 use crate::vocabulary::config::OptionError;
 use crate::vocabulary::error::Error;
 use crate::vocabulary::event::EventStream;
@@ -79,13 +79,12 @@ impl Client {
         self.engine().wire.events.subscribe()
     }
 
-    /// Where the client stands: `idle`, `connecting`, `ready`, `recovering`, `lost`, `closed`; `login_needed` as long as it waits for a person
-    /// to log in, whatever the session.
+    /// Where the client stands; [`ClientState::LoginNeeded`] as long as it waits for a person to log in, whatever the session.
     #[must_use]
-    pub fn state(&self) -> &'static str {
+    pub fn state(&self) -> ClientState {
         let state = self.engine().sessions.state();
         let waits = self.engine().wire.tokens.login().is_some_and(|login| login.is_waiting());
-        if waits && state != State::Closed { "login_needed" } else { state.as_str() }
+        if waits && state != State::Closed { ClientState::LoginNeeded } else { state.shown() }
     }
 
     /// Is the client closed, or closing?
@@ -130,10 +129,10 @@ impl Client {
         self.initialized().map(|initialized| initialized.protocol_version.clone())
     }
 
-    /// The era that both sides speak, `legacy` or `modern`; `None` before the first handshake.
+    /// The era that both sides speak; `None` before the first handshake.
     #[must_use]
-    pub fn era(&self) -> Option<&'static str> {
-        self.engine().sessions.lifecycle().map(Lifecycle::as_str)
+    pub fn era(&self) -> Option<Lifecycle> {
+        self.engine().sessions.lifecycle()
     }
 
     fn call<T>(&self, method: Method, name: Option<String>, params: Result<Params, OptionError>) -> Call<T> {

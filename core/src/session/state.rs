@@ -37,16 +37,16 @@ pub enum State {
 }
 
 impl State {
-    /// The word used in every language. A suspect session is `ready` until it is verified, and `recovering` while it is.
+    /// As the host is told. A suspect session is ready until it is verified, and recovering while it is.
     #[must_use]
-    pub const fn as_str(self) -> &'static str {
+    pub const fn shown(self) -> ClientState {
         match self {
-            Self::Idle => "idle",
-            Self::Connecting => "connecting",
-            Self::Ready(_) | Self::Suspect(_) => "ready",
-            Self::Verifying(_) | Self::Recovering(_) => "recovering",
-            Self::Lost(_) => "lost",
-            Self::Closed => "closed",
+            Self::Idle => ClientState::Idle,
+            Self::Connecting => ClientState::Connecting,
+            Self::Ready(_) | Self::Suspect(_) => ClientState::Ready,
+            Self::Verifying(_) | Self::Recovering(_) => ClientState::Recovering,
+            Self::Lost(_) => ClientState::Lost,
+            Self::Closed => ClientState::Closed,
         }
     }
 
@@ -61,6 +61,49 @@ impl State {
             | Self::Recovering(generation)
             | Self::Lost(generation) => generation,
         }
+    }
+}
+
+/// Where a client stands, as its host is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum ClientState {
+    /// Nothing was asked of it yet.
+    Idle,
+    /// The first handshake is under way.
+    Connecting,
+    /// Calls go out.
+    Ready,
+    /// The session may be lost, or is, and is verified or replaced.
+    Recovering,
+    /// The session is lost, and nothing is under way: the next call, or `recover()`, brings a new one.
+    Lost,
+    /// It waits for a person to log in.
+    LoginNeeded,
+    /// For good.
+    Closed,
+}
+
+impl ClientState {
+    /// The word used in every language.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Idle => "idle",
+            Self::Connecting => "connecting",
+            Self::Ready => "ready",
+            Self::Recovering => "recovering",
+            Self::Lost => "lost",
+            Self::LoginNeeded => "login_needed",
+            Self::Closed => "closed",
+        }
+    }
+}
+
+impl std::fmt::Display for ClientState {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(self.as_str())
     }
 }
 

@@ -70,7 +70,7 @@ async fn a_call_that_waits_for_a_session_cancels_nothing_and_sends_nothing_later
     assert!(timeout(seconds(1), client.call_tool("poke", NOTHING).into_future()).await.is_err());
     sleep(seconds(60)).await;
     assert_eq!(exchange.ledger().methods(), ["initialize", "notifications/initialized"]);
-    assert_eq!(client.state(), "ready");
+    assert_eq!(client.state().as_str(), "ready");
 }
 
 #[tokio::test(start_paused = true)]

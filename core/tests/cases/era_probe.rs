@@ -49,7 +49,7 @@ async fn what_a_server_of_the_handshake_era_answers_leads_to_a_handshake() {
         let exchange = probed(&server, usize::MAX, answer);
         let client = either_era(&exchange).connect().await.unwrap();
         client.call_tool("poke", NOTHING).await.unwrap();
-        assert_eq!((client.era(), client.generation()), (Some("legacy"), 1), "answer {number}");
+        assert_eq!((client.era(), client.generation()), (Some(Lifecycle::Legacy), 1), "answer {number}");
         let expected = ["server/discover", "initialize", "notifications/initialized", "tools/call"];
         assert_eq!(exchange.ledger().methods(), expected, "answer {number}");
     }
@@ -104,7 +104,7 @@ async fn a_second_try_may_bring_the_verdict() {
             (arrival.method() == "server/discover" && nth == 0).then(|| Ok(Reply::new(status)))
         });
         let client = either_era(&exchange).connect().await.unwrap();
-        assert_eq!(client.era(), Some("modern"), "{status}");
+        assert_eq!(client.era(), Some(Lifecycle::Modern), "{status}");
         assert_eq!(exchange.ledger().methods(), ["server/discover"; 2]);
     }
 }
@@ -128,7 +128,7 @@ async fn a_dead_port_is_knocked_at_until_patience_ends_and_then_asked() {
     let up = Instant::now() + seconds(7);
     let exchange = scripted(&server, move |_, _| async move { (Instant::now() < up).then_some(Err(Cause::Refused)) });
     let client = either_era(&exchange).connect().await.unwrap();
-    assert_eq!(client.era(), Some("modern"));
+    assert_eq!(client.era(), Some(Lifecycle::Modern));
     let dead = scripted(&server, |_, _| async move { Some(Err(Cause::Refused)) });
     let began = Instant::now();
     assert_eq!(failure(either_era(&dead).connect().await).kind, Kind::Connect);
@@ -140,7 +140,7 @@ async fn a_refusal_of_the_version_that_it_says_it_speaks_is_asked_for_once_more(
     let contradiction: Script = |arrival| Ok(Server::other_versions(arrival, &["2026-07-28"]));
     let exchange = probed(&Server::modern(), 1, contradiction);
     let client = either_era(&exchange).connect().await.unwrap();
-    assert_eq!((client.era(), exchange.ledger().len()), (Some("modern"), 2));
+    assert_eq!((client.era(), exchange.ledger().len()), (Some(Lifecycle::Modern), 2));
     let exchange = probed(&Server::modern(), usize::MAX, contradiction);
     assert_eq!(failure(either_era(&exchange).connect().await).kind, Kind::Protocol);
     assert_eq!(exchange.ledger().methods(), ["server/discover"; 2]);
@@ -163,7 +163,7 @@ async fn a_refused_token_is_renewed_once_and_says_nothing_of_the_era() {
             .connect()
             .await
             .unwrap();
-        assert_eq!((client.era(), count.load(Ordering::Relaxed)), (Some(era), 2));
+        assert_eq!((client.era().map(Lifecycle::as_str), count.load(Ordering::Relaxed)), (Some(era), 2));
         assert_eq!(exchange.ledger().count("server/discover"), 2);
     }
 }
@@ -216,7 +216,7 @@ async fn a_flight_that_fails_forgets_the_verdict_unless_it_was_never_sent() {
             assert_eq!(failure(client.call_tool("poke", NOTHING).await).kind, Kind::RecoveryFailed);
         }
         client.call_tool("poke", NOTHING).await.unwrap();
-        assert_eq!(client.era(), Some(if sent { "modern" } else { "legacy" }));
+        assert_eq!(client.era().map(Lifecycle::as_str), Some(if sent { "modern" } else { "legacy" }));
         assert_eq!(exchange.ledger().count("server/discover"), if sent { 2 } else { 1 });
     }
 }
@@ -232,6 +232,6 @@ async fn a_verdict_that_a_gateway_gave_is_not_believed_once_the_handshake_fails(
         }
     });
     let client = either_era(&exchange).connect().await.unwrap();
-    assert_eq!(client.era(), Some("modern"));
+    assert_eq!(client.era(), Some(Lifecycle::Modern));
     assert_eq!(exchange.ledger().methods(), ["server/discover", "initialize", "server/discover"]);
 }

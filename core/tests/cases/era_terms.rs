@@ -50,7 +50,7 @@ async fn one_refusal_without_an_answer_does_not_demote_a_running_connection() {
             async move { client.call_tool("poke", NOTHING).await }
         });
         assert!(calls.await.iter().all(Result::is_ok), "{status}");
-        assert_eq!((client.era(), client.generation()), (Some("modern"), 1));
+        assert_eq!((client.era(), client.generation()), (Some(oncewire::Lifecycle::Modern), 1));
         assert_eq!(exchange.ledger().count("server/discover"), 3, "the twin, and verified once");
         assert_eq!(exchange.ledger().count("initialize"), 0);
         assert!(log.of(EventName::SessionLost).is_empty());
@@ -67,7 +67,7 @@ async fn a_verification_that_is_refused_too_leads_to_the_question_and_not_to_a_h
     let client = either_era(&exchange).connect().await.unwrap();
     failure(client.read_resource("mem://a").await);
     client.call_tool("poke", NOTHING).await.unwrap();
-    assert_eq!((client.era(), client.generation()), (Some("modern"), 2));
+    assert_eq!((client.era(), client.generation()), (Some(oncewire::Lifecycle::Modern), 2));
     assert_eq!((exchange.ledger().count("server/discover"), exchange.ledger().count("initialize")), (4, 0));
 }
 

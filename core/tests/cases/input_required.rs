@@ -214,7 +214,7 @@ async fn a_leg_is_for_the_era_that_asked_for_it() {
         .unwrap();
     let failure = failure(client.call_tool("poke", NOTHING).await);
     assert_eq!((failure.kind, failure.execution), (Kind::Protocol, Execution::MayHaveExecuted));
-    assert_eq!((server.executed("poke"), client.era()), (0, Some("legacy")));
+    assert_eq!((server.executed("poke"), client.era()), (0, Some(Lifecycle::Legacy)));
 }
 
 #[tokio::test(start_paused = true)]

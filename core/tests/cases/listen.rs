@@ -46,7 +46,7 @@ pub(crate) fn filters(exchange: &Scripted) -> Vec<Value> {
 
 pub(crate) async fn quiet(client: &Client) {
     sleep(seconds(1_000)).await;
-    assert_eq!(client.state(), "ready");
+    assert_eq!(client.state().as_str(), "ready");
 }
 
 #[tokio::test(start_paused = true)]

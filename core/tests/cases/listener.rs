@@ -23,7 +23,7 @@ async fn stay_and_call(exchange: &Arc<Scripted>, log: &Log, stay: u64) {
         sleep(seconds(5)).await;
         client.call_tool("poke", NOTHING).await.unwrap();
     }
-    assert_eq!(client.state(), "ready");
+    assert_eq!(client.state().as_str(), "ready");
     assert_eq!(exchange.ledger().count("initialize"), 1, "the stream says nothing of the session");
     client.close().await;
 }
@@ -209,7 +209,7 @@ async fn heard_for(stay: u64, body: fn() -> Reply) -> (Arc<Scripted>, Log) {
     let client =
         builder(&exchange).listen(true).on_event(log.observer()).on_notification(|_| {}).connect().await.unwrap();
     sleep(seconds(stay)).await;
-    assert_eq!((client.state(), exchange.ledger().count("ping")), ("ready", 0));
+    assert_eq!((client.state().as_str(), exchange.ledger().count("ping")), ("ready", 0));
     client.close().await;
     assert_eq!(log.of(EventName::ListenerOff).len(), 1);
     (exchange, log)
@@ -393,7 +393,7 @@ async fn a_word_that_one_ping_refutes_changes_nothing_and_is_not_asked_about_aga
         sleep(seconds(600)).await;
         client.call_tool("peek", NOTHING).await.unwrap();
         assert_eq!((exchange.ledger().count("ping"), exchange.ledger().count("initialize")), (1, 1));
-        assert_eq!((client.state(), log.of(EventName::SessionLost).len()), ("ready", 0));
+        assert_eq!((client.state().as_str(), log.of(EventName::SessionLost).len()), ("ready", 0));
     }
 }
 

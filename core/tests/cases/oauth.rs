@@ -288,11 +288,11 @@ async fn a_call_that_does_not_want_to_wait_for_a_person_fails_at_once() {
         (failed.kind, failed.execution, failed.proof),
         (Kind::Auth, Execution::NotExecuted, Some(Proof::NeverSent))
     );
-    assert_eq!(client.state(), "login_needed");
+    assert_eq!(client.state().as_str(), "login_needed");
     gate.open();
     client.login().await.unwrap();
     client.call_tool("poke", NOTHING).await.unwrap();
-    assert_eq!((authority.logins(), client.state()), (1, "ready"));
+    assert_eq!((authority.logins(), client.state().as_str()), (1, "ready"));
 }
 
 #[tokio::test(start_paused = true)]
@@ -305,9 +305,9 @@ async fn a_call_that_waits_for_a_person_keeps_its_deadline() {
     assert_eq!((failed.execution, began.elapsed()), (Execution::NotExecuted, seconds(3)));
     // The person has five minutes, whatever the call did.
     sleep(seconds(200)).await;
-    assert_eq!(client.state(), "login_needed");
+    assert_eq!(client.state().as_str(), "login_needed");
     sleep(seconds(200)).await;
-    assert_ne!(client.state(), "login_needed");
+    assert_ne!(client.state().as_str(), "login_needed");
 }
 
 #[tokio::test(start_paused = true)]

@@ -140,7 +140,7 @@ async fn a_failed_flight_fails_its_waiters_together_and_the_next_call_tries_agai
         );
     }
     assert_eq!(exchange.ledger().count("initialize"), 3, "two tries of one flight");
-    assert_eq!(client.state(), "lost");
+    assert_eq!(client.state().as_str(), "lost");
     let began = Instant::now();
     client.call_tool("poke", NOTHING).await.unwrap();
     assert!(began.elapsed() <= seconds(2));
@@ -216,7 +216,7 @@ async fn under_surface_every_call_reports_the_loss_until_the_host_recovers() {
     assert_eq!((second.kind, second.execution), (Kind::SessionLost, Execution::NotExecuted));
     assert_eq!(second.attempts.len(), 0, "nothing is sent on a lost session");
     assert_eq!(second.phase, Phase::Queued);
-    assert_eq!((client.state(), exchange.ledger().count("initialize")), ("lost", 1));
+    assert_eq!((client.state().as_str(), exchange.ledger().count("initialize")), ("lost", 1));
     client.recover().await.unwrap();
     client.call_tool("poke", NOTHING).await.unwrap();
     assert_eq!((client.generation(), exchange.ledger().count("initialize")), (2, 2));
@@ -234,7 +234,7 @@ async fn under_off_each_refused_call_reports_it_and_nothing_else_happens() {
         assert_eq!((failure.kind, failure.proof), (Kind::SessionLost, Some(Proof::SessionRejected)));
         assert_eq!(failure.attempts.len(), 1);
     }
-    assert_eq!((client.state(), exchange.ledger().count("initialize")), ("ready", 1));
+    assert_eq!((client.state().as_str(), exchange.ledger().count("initialize")), ("ready", 1));
     assert_eq!(log.of(EventName::SessionLost).len(), 1);
     client.recover().await.unwrap();
     client.read_resource("mem://a").await.unwrap();
@@ -286,7 +286,11 @@ async fn the_starter_of_a_flight_may_leave_and_so_may_all_waiters() {
         client
     };
     sleep(seconds(1)).await;
-    assert_eq!((client.state(), client.generation()), ("ready", 3), "the session that nobody waited for is current");
+    assert_eq!(
+        (client.state().as_str(), client.generation()),
+        ("ready", 3),
+        "the session that nobody waited for is current"
+    );
     assert_eq!(exchange.ledger().count("DELETE"), 0);
     client.call_tool("poke", NOTHING).await.unwrap();
     assert_eq!(exchange.ledger().count("initialize"), 3);

@@ -146,8 +146,8 @@ async fn course(script: &Script) -> Result<Course, String> {
                 }
             }
         }
-        if client.state() != "ready" {
-            faults.push(format!("the faults are over, and the client is {}", client.state()));
+        if client.state().as_str() != "ready" {
+            faults.push(format!("the faults are over, and the client is {}", client.state().as_str()));
         }
     }
 

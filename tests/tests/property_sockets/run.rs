@@ -184,8 +184,8 @@ async fn works_again(client: &Client, faults: &mut Vec<String>) {
     if let Err(error) = poked {
         faults.push(format!("the faults are over, and a tool fails: {error}"));
     }
-    if client.state() != "ready" {
-        faults.push(format!("the faults are over, and the client is {}", client.state()));
+    if client.state().as_str() != "ready" {
+        faults.push(format!("the faults are over, and the client is {}", client.state().as_str()));
     }
 }
 

@@ -205,7 +205,11 @@ impl Trial<'_> {
 
     /// Returns what it cost, in words.
     fn negotiated_at_most_once(&mut self, change: &Change, before: &Before, what: &str) -> String {
-        self.check_equal(format_args!("{what}: the era"), self.client.era(), Some(change.ends));
+        self.check_equal(
+            format_args!("{what}: the era"),
+            self.client.era().map(oncewire::Lifecycle::as_str),
+            Some(change.ends),
+        );
         let flights = self.flights(before);
         self.check(format_args!("{what}: {flights} new negotiations"), flights <= 1);
         let failed = self.events_since(before).iter().any(|event| event.event == EventName::RecoveryFailed);

@@ -78,7 +78,7 @@ impl Trial<'_> {
         let mut refusal = String::new();
         for method in [Method::CallTool, Method::ListTools, Method::Ping] {
             // A modern server has no ping.
-            if method == Method::Ping && self.client.era() == Some("modern") {
+            if method == Method::Ping && self.client.era() == Some(oncewire::Lifecycle::Modern) {
                 continue;
             }
             self.restart().await?;

@@ -155,7 +155,7 @@ impl Trial<'_> {
             let called = self.call(*method).await;
             self.check_ok(method.name(), called);
         }
-        self.check_equal("the era", self.client.era(), Some("legacy"));
+        self.check_equal("the era", self.client.era(), Some(oncewire::Lifecycle::Legacy));
         self.check_equal("one handshake in all", self.peer.relay.handshakes(), 1);
         self.check_equal("the tool ran once", self.quick_runs()?, before.quick + 1);
         Ok((format!("all {}", methods.len()), None))
@@ -381,7 +381,7 @@ impl Trial<'_> {
         let status = deletes.first().and_then(|delete| delete.status());
         let said = status.map_or_else(|| "nothing".into(), |status| status.to_string());
         self.check(format_args!("closed: DELETE is answered {said}"), status.is_some_and(|status| status / 100 == 2));
-        self.check_equal("closed: the state", self.client.state(), "closed");
+        self.check_equal("closed: the state", self.client.state().as_str(), "closed");
         Ok((format!("`DELETE`, {said}"), None))
     }
 

@@ -75,7 +75,7 @@ impl Trial<'_> {
 
     async fn every_method(&mut self) -> Result<Words> {
         let before = self.before()?;
-        self.check_equal("the era", self.client.era(), Some("modern"));
+        self.check_equal("the era", self.client.era(), Some(oncewire::Lifecycle::Modern));
         self.check_equal("questions for the era", self.peer.relay.sent("server/discover"), 1);
         let methods = Method::of(&self.peer.about);
         let offered = announced(&self.client, &self.peer.about);
@@ -149,7 +149,7 @@ impl Trial<'_> {
         let before = self.before()?;
         timeout(STEP, self.client.close()).await.context("close() hangs")?;
         self.check_equal("closed: requests", self.peer.relay.since(before.passed).len(), 0);
-        self.check_equal("closed: the state", self.client.state(), "closed");
+        self.check_equal("closed: the state", self.client.state().as_str(), "closed");
         let wire = self.only_the_modern_era();
         self.check_ok("there was nothing but the modern era on the wire", wire);
         Ok(("nothing is sent".into(), None))
