@@ -248,6 +248,10 @@ impl Sender {
                 break;
             }
         }
+        if says_lost && refused.is_some() {
+            // Whoever asked may be gone by now.
+            session.disown();
+        }
         refused.map(|refused| Heard { refused, says_lost, renewals: self.wire.tokens.renewals() })
     }
 }
