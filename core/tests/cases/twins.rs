@@ -663,9 +663,9 @@ async fn a_twin_that_hears_of_a_loss_too_late_for_its_call_still_spares_the_sess
     let exchange = scripted(&server, |arrival, nth| async move {
         match (arrival.method(), nth) {
             ("tools/call", 0) => Some(Ok(Reply::text(400, "it broke"))),
-            ("ping", _) => {
+            ("ping", number) => {
                 sleep(milliseconds(1_900)).await;
-                None
+                (number == 0).then(|| Ok(arrival.result(&json!({}))))
             }
             _ => None,
         }
