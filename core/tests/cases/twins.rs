@@ -656,29 +656,3 @@ async fn a_twin_that_hears_of_a_loss_has_verified_the_session() {
     let ledger = exchange.ledger();
     assert_eq!((client.generation(), ledger.count("tools/call"), ledger.count("DELETE")), (2, 2, 0));
 }
-
-#[tokio::test(start_paused = true)]
-async fn a_twin_that_hears_of_a_loss_too_late_for_its_call_still_spares_the_session_its_delete() {
-    let server = Server::new();
-    let exchange = scripted(&server, |arrival, nth| async move {
-        match (arrival.method(), nth) {
-            ("tools/call", 0) => Some(Ok(Reply::text(400, "it broke"))),
-            ("ping", number) => {
-                sleep(milliseconds(1_900)).await;
-                (number == 0).then(|| Ok(arrival.result(&json!({}))))
-            }
-            _ => None,
-        }
-    });
-    let client = connect(&exchange).await;
-    let first = left_running(&client);
-    exchange.ledger().arrivals("ping", 1).await;
-    server.forget_sessions();
-    let second = left_running(&client);
-    exchange.ledger().arrivals("tools/call", 2).await;
-    failure(first.await.unwrap());
-    drop(second.await);
-    sleep(seconds(10)).await;
-    let _ = client.call_tool("poke", NOTHING).await;
-    assert_eq!(exchange.ledger().count("DELETE"), 0);
-}
