@@ -19,6 +19,10 @@ export declare class NativeClient {
   call(id: number, method: string, params: string | undefined | null, options: string | undefined | null, progress: boolean): void
   /** Call `id`: replaces the session. */
   recover(id: number): void
+  /** Call `id`: makes sure that there is a login. */
+  login(id: number): void
+  /** Call `id`: ends the login. */
+  logout(id: number): void
   /** Call `id`: closes the client. */
   close(id: number): void
   /** Cancels a call. Nothing is delivered for it any more. */

@@ -45,9 +45,13 @@ impl NativeClient {
         let (core, mailbox) = (Arc::clone(&self.core), Arc::clone(&self.mailbox));
         self.start(id, async move {
             let unusable = |error| Error::from_option("initialize", None, error);
-            let options: ClientOptions = options::read(&options).map_err(unusable)?;
-            let builder = hooks::hang(options.builder(url), &hooks, &mailbox)
+            let mut options: ClientOptions = options::read(&options).map_err(unusable)?;
+            let oauth = options.oauth.take();
+            let mut builder = hooks::hang(options.builder(url), &hooks, &mailbox)
                 .map_err(|problem| unusable(OptionError::new("options", problem)))?;
+            if let Some(oauth) = oauth {
+                builder = builder.oauth(hooks::oauth(&oauth, &mailbox).map_err(unusable)?);
+            }
             // Only a second connect of the same object could find it set, and JavaScript makes none.
             let _ = core.set(builder.connect().await?);
             Ok(Value::Null.to_string())
@@ -74,6 +78,20 @@ impl NativeClient {
     pub fn recover(&self, id: u32) -> napi::Result<()> {
         let client = self.client()?;
         self.start(id, async move { client.recover().await.map(|()| Value::Null.to_string()) })
+    }
+
+    /// Call `id`: makes sure that there is a login.
+    #[napi]
+    pub fn login(&self, id: u32) -> napi::Result<()> {
+        let client = self.client()?;
+        self.start(id, async move { client.login().await.map(|()| Value::Null.to_string()) })
+    }
+
+    /// Call `id`: ends the login.
+    #[napi]
+    pub fn logout(&self, id: u32) -> napi::Result<()> {
+        let client = self.client()?;
+        self.start(id, async move { client.logout().await.map(|()| Value::Null.to_string()) })
     }
 
     /// Call `id`: closes the client.

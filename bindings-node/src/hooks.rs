@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use oncewire::ClientBuilder;
+use oncewire::oauth::{Asked, OAuth};
+use oncewire::{ClientBuilder, OptionError};
 use serde_json::{Value, json};
 
 use crate::mailbox::{Kind, Mailbox};
@@ -51,6 +52,16 @@ pub(crate) fn hang(
         };
     }
     Ok(builder)
+}
+
+/// The login with these options; what it asks of the host goes to JavaScript.
+pub(crate) fn oauth(options: &Value, mailbox: &Arc<Mailbox>) -> Result<OAuth, OptionError> {
+    let mailbox = Arc::clone(mailbox);
+    let asked: Asked = Arc::new(move |question| {
+        let asking = Arc::clone(&mailbox).ask(Kind::OAuth, question);
+        Box::pin(async move { Ok(asking.await?) })
+    });
+    OAuth::of_binding(&options.to_string(), asked)
 }
 
 fn ask(

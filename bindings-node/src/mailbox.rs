@@ -41,6 +41,8 @@ pub(crate) enum Kind {
     Roots = 10,
     /// The call `id` ended in a panic.
     Panic = 11,
+    /// Question `id`: something of the login.
+    OAuth = 12,
 }
 
 /// One message to JavaScript.

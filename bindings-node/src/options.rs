@@ -156,6 +156,8 @@ pub(crate) struct ClientOptions {
     listen: Option<bool>,
     idempotency_keys: Option<bool>,
     token: Option<String>,
+    /// As `OAuth::of_binding` takes it.
+    pub(crate) oauth: Option<Value>,
     #[serde(default)]
     headers: BTreeMap<String, String>,
     client_info: Option<ClientInfo>,

@@ -178,6 +178,16 @@ export class Client implements AsyncDisposable {
     check(await this.#link.call((id) => this.#link.native.recover(id), options));
   }
 
+  /** Makes sure that there is a login: the stored one, refreshed if it is over, or a new one, for which a person is asked. */
+  async login(options?: { signal?: AbortSignal }): Promise<void> {
+    check(await this.#link.call((id) => this.#link.native.login(id), options));
+  }
+
+  /** Ends the login: it is revoked, as far as the authorization server lets it, and forgotten in the store. */
+  async logout(options?: { signal?: AbortSignal }): Promise<void> {
+    check(await this.#link.call((id) => this.#link.native.logout(id), options));
+  }
+
   /**
    * Ends everything within `closeTimeout`: new calls fail `closed` and were not executed; calls in flight are cancelled and judged by
    * what is known of them; the session gets its DELETE. Harmless when the client is closed already.

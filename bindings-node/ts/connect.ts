@@ -14,7 +14,7 @@ import { optionsText } from "./raw-json.js";
 export async function connect(url: string | URL, options: ConnectOptions = {}): Promise<Client> {
   const { hooks, plain } = split(options);
   const link = new Link(hooks);
-  const names = Object.keys(hooks).filter((name) => name !== "onEvent");
+  const names = Object.keys(hooks).filter((name) => name !== "onEvent" && name !== "oauth");
   const text = optionsText(plain);
   check(await link.call((id) => link.native.connect(id, String(url), text, names), { signal: options.signal }));
   return Client.over(link);

@@ -21,6 +21,7 @@ export type { ErrorJson } from "./errors.js";
 export { AnsweredError, FailureError, MayHaveExecutedError, NotExecutedError, OncewireError } from "./errors.js";
 export type { Event, EventName } from "./events.js";
 export { EventStream } from "./events.js";
+export type { Enterprise, LoginStore, OAuth } from "./oauth.js";
 export type {
   Callbacks,
   CallDefaults,

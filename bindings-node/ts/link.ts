@@ -12,6 +12,7 @@ import { camelCase } from "./camel-case.js";
 import type { Event } from "./events.js";
 import { MessageKind } from "./messages.js";
 import { type Message, type Native, NativeClient } from "./native.js";
+import { answerOAuth } from "./oauth.js";
 import { type Hooks, type Progress, plainHeaders } from "./options.js";
 
 /** How a call ended: the JSON of its result, or of its failure. */
@@ -192,8 +193,10 @@ export class Link {
   }
 
   async #ask(kind: number, text: string, signal: AbortSignal): Promise<unknown> {
-    const { token, headers, onSampling, onElicitation, onRoots } = this.#hooks;
+    const { token, oauth, headers, onSampling, onElicitation, onRoots } = this.#hooks;
     switch (kind) {
+      case MessageKind.oauth:
+        return oauth === undefined ? undefined : answerOAuth(oauth, JSON.parse(text));
       case MessageKind.token:
         return token?.((JSON.parse(text) as string | null) ?? undefined);
       case MessageKind.headers:

@@ -12,4 +12,5 @@ export const MessageKind = {
   elicitation: 9,
   roots: 10,
   panic: 11,
+  oauth: 12,
 } as const;

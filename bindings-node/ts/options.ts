@@ -1,6 +1,7 @@
 /** Every option. Times are in milliseconds. What is left out has the default of the core, named with each. */
 
 import type { Event } from "./events.js";
+import { givenOAuth, type OAuth } from "./oauth.js";
 import type { RawJson } from "./raw-json.js";
 import type {
   CreateMessageRequestParams,
@@ -71,6 +72,8 @@ export interface Callbacks {
    * after a 401, however many calls saw it; 30 s at most.
    */
   token?: string | ((refused?: string) => string | Promise<string>);
+  /** The client logs in by itself, and stays logged in (OAuth 2.1). In the place of `token`. Default: none. */
+  oauth?: OAuth;
   /** Headers of every request: what does not change, or a function that is asked before each attempt. */
   headers?: RequestHeaders | (() => RequestHeaders | Promise<RequestHeaders>);
   /** Answers `sampling/createMessage`. Default: not advertised. */
@@ -160,6 +163,7 @@ export interface ConnectOptions extends CallDefaults, Callbacks {
 /** The functions of the options. */
 export interface Hooks {
   token?: (refused?: string) => unknown;
+  oauth?: OAuth;
   headers?: () => unknown;
   onSampling?: (params: CreateMessageRequestParams, extra: HandlerExtra) => unknown;
   onElicitation?: (params: ElicitRequestParams, extra: HandlerExtra) => unknown;
@@ -182,7 +186,10 @@ export function split(options: ConnectOptions): { hooks: Hooks; plain: Record<st
   const plain: Record<string, unknown> = {};
   const { signal: _, ...others } = options;
   for (const [name, value] of Object.entries(others)) {
-    if (value !== undefined) {
+    if (name === "oauth" && typeof value === "object" && value !== null) {
+      hooks[name] = value;
+      plain[name] = givenOAuth(value as OAuth);
+    } else if (value !== undefined) {
       (typeof value === "function" ? hooks : plain)[name] = name === "headers" ? plainHeaders(value) : value;
     }
   }

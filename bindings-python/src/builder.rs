@@ -4,8 +4,9 @@ use std::cell::RefCell;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use oncewire::oauth::{Asked, OAuth};
 use oncewire::{Client, ClientBuilder, EVENT_QUEUE, HandlerError, NOTIFICATION_QUEUE, ServerNotification};
-use pyo3::exceptions::PyRuntimeError;
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde_json::{Value, json};
@@ -129,6 +130,14 @@ fn tool_options(mut b: ClientBuilder, name: &str, value: &Bound<'_, PyAny>) -> P
     Ok(b)
 }
 
+/// The options of the login as JSON, and who answers what it asks.
+fn oauth(name: &str, value: &Bound<'_, PyAny>, host: &Host) -> PyResult<OAuth> {
+    let (options, answers) = pair(name, value, "an OAuth")?;
+    let callback = host.callback(name, &answers)?;
+    let asked: Asked = Arc::new(move |question| Box::pin(Arc::clone(&callback).ask(Some(question))));
+    OAuth::of_binding(&text(name, &options)?, asked).map_err(|error| PyValueError::new_err(error.to_string()))
+}
+
 fn callbacks(b: ClientBuilder, name: &str, value: &Bound<'_, PyAny>, host: &Host) -> PyResult<ClientBuilder> {
     Ok(match name {
         "token" if value.is_callable() => {
@@ -136,6 +145,7 @@ fn callbacks(b: ClientBuilder, name: &str, value: &Bound<'_, PyAny>, host: &Host
             b.token_provider(move |refused| Arc::clone(&callback).ask(refused))
         }
         "token" => b.token(text(name, value)?),
+        "oauth" => b.oauth(oauth(name, value, host)?),
         "headers" if value.is_callable() => {
             let callback = host.callback(name, value)?;
             b.header_provider(move || {

@@ -367,6 +367,18 @@ impl Client {
     }
 
     #[pyo3(signature = (to, /))]
+    fn login(&self, py: Python<'_>, to: To<'_>) -> PyResult<Pending> {
+        let core = self.core()?.clone();
+        submit(py, &state(py)?, to, None, move |_| async move { core.login().await })
+    }
+
+    #[pyo3(signature = (to, /))]
+    fn logout(&self, py: Python<'_>, to: To<'_>) -> PyResult<Pending> {
+        let core = self.core()?.clone();
+        submit(py, &state(py)?, to, None, move |_| async move { core.logout().await })
+    }
+
+    #[pyo3(signature = (to, /))]
     fn close(&self, py: Python<'_>, to: To<'_>) -> PyResult<Pending> {
         let core = self.core()?.clone();
         let callbacks = self.shared.callbacks.clone();

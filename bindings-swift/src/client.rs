@@ -86,6 +86,18 @@ impl NativeClient {
         PendingCall::start(Ok(Box::pin(async move { client.recover().await })))
     }
 
+    /// See the core.
+    pub fn login(&self) -> Arc<PendingCall> {
+        let client = self.client.clone();
+        PendingCall::start(Ok(Box::pin(async move { client.login().await })))
+    }
+
+    /// See the core.
+    pub fn logout(&self) -> Arc<PendingCall> {
+        let client = self.client.clone();
+        PendingCall::start(Ok(Box::pin(async move { client.logout().await })))
+    }
+
     /// Closes all; not to be cancelled.
     pub async fn close(&self) {
         let client = self.client.clone();

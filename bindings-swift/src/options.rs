@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use oncewire::oauth::{Asked, OAuth};
 use oncewire::{ClientBuilder, Era, Error, HandlerError, ProviderError, Recovery, Resend, TrustAnnotations};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -133,6 +134,9 @@ pub struct ClientOptions {
     pub listen: Option<bool>,
     pub idempotency_keys: Option<bool>,
     pub token_provider: Option<Arc<dyn Hook>>,
+    /// A JSON object, as `OAuth::of_binding` takes it; what the login asks goes to `oauth_hook`.
+    pub oauth: Option<String>,
+    pub oauth_hook: Option<Arc<dyn Hook>>,
     pub headers: Vec<HeaderOption>,
     pub header_provider: Option<Arc<dyn Hook>>,
     pub on_sampling: Option<Arc<dyn Hook>>,
@@ -225,6 +229,14 @@ pub(crate) fn apply(mut builder: ClientBuilder, options: ClientOptions) -> Resul
             let hook = Arc::clone(&hook);
             async move { ask(hook, refused).await.map_err(ProviderError::from) }
         });
+    }
+    if let (Some(oauth), Some(hook)) = (options.oauth, options.oauth_hook) {
+        let asked: Asked = Arc::new(move |question| {
+            let asking = ask(Arc::clone(&hook), Some(question));
+            Box::pin(async move { asking.await.map_err(ProviderError::from) })
+        });
+        let oauth = OAuth::of_binding(&oauth, asked);
+        builder = builder.oauth(oauth.map_err(|error| Error::from_option("initialize", None, error))?);
     }
     if let Some(hook) = options.header_provider {
         builder = builder.header_provider(move || {

@@ -37,6 +37,10 @@ mod readme {}
 #[doc = include_str!("../../docs/options.md")]
 mod options_page {}
 
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/oauth.md")]
+mod oauth_page {}
+
 mod auth;
 mod call;
 mod client;

@@ -31,6 +31,7 @@ async function play(url) {
     onEvent: (event) => {
       if (event.event === "listener_on") heard();
     },
+    ...(MCP_CONFORMANCE_SCENARIO.startsWith("auth/") ? { oauth: login(MCP_CONFORMANCE_SCENARIO.slice(5)) } : {}),
   });
   if (client.era !== ERA) throw new Error(`the client speaks the wrong era: ${client.era}`);
   switch (MCP_CONFORMANCE_SCENARIO) {
@@ -58,6 +59,49 @@ async function play(url) {
       await usePrompts(client);
   }
   await client.close();
+}
+
+/** How the client logs in: as a person's in a browser, unless the scenario gives it something else to log in with. */
+function login(scenario) {
+  const context = JSON.parse(MCP_CONFORMANCE_CONTEXT ?? "{}");
+  const person = { store: "memory", receive: redirect };
+  const client = { ...person, clientId: context.client_id, clientSecret: context.client_secret };
+  switch (scenario) {
+    case "basic-cimd":
+      return { ...person, clientMetadataUrl: "https://conformance-test.local/client-metadata.json" };
+    case "pre-registration":
+      return { ...client, issuer: context.issuer };
+    case "client-credentials-basic":
+      return { ...client, clientCredentials: true };
+    case "client-credentials-jwt":
+      return {
+        ...client,
+        clientCredentials: true,
+        privateKey: { pem: context.private_key_pem, algorithm: context.signing_algorithm },
+      };
+    case "enterprise-managed-authorization":
+      return {
+        ...client,
+        enterprise: {
+          tokenEndpoint: context.idp_token_endpoint,
+          clientId: context.idp_client_id,
+          idToken: () => context.idp_id_token,
+        },
+      };
+    case "wif-jwt-bearer":
+      return { ...client, workloadIdentity: async () => context.valid_jwt };
+    case "dpop":
+    case "dpop-nonce":
+      return { ...person, dpop: true };
+    default:
+      return person;
+  }
+}
+
+/** What the browser of a person would do: the suite's authorization servers grant everything, and send it back at once. */
+async function redirect(url) {
+  const { headers } = await fetch(url, { redirect: "manual" });
+  return headers.get("location");
 }
 
 /** Calls every tool, with arguments that its schema takes. */

@@ -9,6 +9,7 @@ import asyncio
 import json
 import os
 import sys
+import urllib.parse
 from typing import Any
 
 import oncewire
@@ -37,8 +38,9 @@ async def run(url: str) -> None:
     def on_roots() -> dict[str, Any]:
         return {"roots": []}
 
+    oauth = login(scenario.removeprefix("auth/")) if scenario.startswith("auth/") else None
     async with oncewire.connect(
-        url, on_elicitation=on_elicitation, on_sampling=on_sampling, on_roots=on_roots, on_event=on_event
+        url, oauth=oauth, on_elicitation=on_elicitation, on_sampling=on_sampling, on_roots=on_roots, on_event=on_event
     ) as client:
         if client.era != era():
             raise RuntimeError(f"the client speaks the wrong era: {client.era}")
@@ -60,6 +62,47 @@ async def run(url: str) -> None:
                 await use_tools(client)
                 await use_resources(client)
                 await use_prompts(client)
+
+
+def login(scenario: str) -> oncewire.OAuth:
+    """How the client logs in: as a person's in a browser, unless the scenario gives it something else to log in with."""
+    context = json.loads(os.environ.get("MCP_CONFORMANCE_CONTEXT", "{}"))
+    given: dict[str, Any] = {"store": "memory", "receive": redirect}
+    match scenario:
+        case "basic-cimd":
+            given["client_metadata_url"] = "https://conformance-test.local/client-metadata.json"
+        case "pre-registration":
+            given |= {name: context[name] for name in ("client_id", "client_secret", "issuer")}
+        case "client-credentials-basic":
+            given |= {"client_id": context["client_id"], "client_secret": context["client_secret"]}
+            given["client_credentials"] = True
+        case "client-credentials-jwt":
+            given |= {"client_id": context["client_id"], "client_credentials": True}
+            given["private_key"] = (context["private_key_pem"], context["signing_algorithm"])
+        case "enterprise-managed-authorization":
+            given |= {"client_id": context["client_id"], "client_secret": context["client_secret"]}
+            given["enterprise"] = oncewire.Enterprise(
+                context["idp_token_endpoint"], context["idp_client_id"], lambda: context["idp_id_token"]
+            )
+        case "wif-jwt-bearer":
+            given |= {"client_id": context["client_id"], "workload_identity": lambda: context["valid_jwt"]}
+        case "dpop" | "dpop-nonce":
+            given["dpop"] = True
+    return oncewire.OAuth(**given)
+
+
+async def redirect(url: str) -> str:
+    """What the browser of a person would do: the suite's authorization servers grant everything, and send it back at once."""
+    parts = urllib.parse.urlsplit(url)
+    reader, writer = await asyncio.open_connection(parts.hostname, parts.port)
+    writer.write(f"GET {parts.path}?{parts.query} HTTP/1.1\r\nHost: {parts.netloc}\r\nConnection: close\r\n\r\n".encode())
+    answer = (await reader.read()).decode()
+    writer.close()
+    for line in answer.splitlines():
+        name, _, value = line.partition(":")
+        if name.lower() == "location":
+            return value.strip()
+    raise RuntimeError("what came is no redirect")
 
 
 def era() -> str:

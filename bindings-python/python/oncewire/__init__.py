@@ -25,6 +25,7 @@ import atexit as _atexit
 from . import _background, _native
 from ._client import Client, Connecting, connect
 from ._events import Event, Progress, ServerNotification
+from ._oauth import Enterprise, LoginStore, OAuth, Seconds
 from ._options import (
     CallOptions,
     ConnectOptions,
@@ -33,7 +34,6 @@ from ._options import (
     RequestHandler,
     RequestOptions,
     RootsHandler,
-    Seconds,
     TokenProvider,
 )
 from ._results import (
@@ -77,6 +77,7 @@ __all__ = [
     "CompleteResult",
     "ConnectOptions",
     "Connecting",
+    "Enterprise",
     "Era",
     "Event",
     "EventName",
@@ -89,8 +90,10 @@ __all__ = [
     "ListResourceTemplatesResult",
     "ListResourcesResult",
     "ListToolsResult",
+    "LoginStore",
     "MayHaveExecutedError",
     "NotExecutedError",
+    "OAuth",
     "OncewireError",
     "Phase",
     "Progress",

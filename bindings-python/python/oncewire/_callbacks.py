@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 from ._events import Event, Progress, ServerNotification
 from ._json import read
 from ._native import to_json
+from ._oauth import OAuth
 
 if TYPE_CHECKING:
     import asyncio
@@ -30,12 +31,14 @@ def adapted(options: dict[str, Any]) -> dict[str, Any]:
         callback = options.get(name)
         if callable(callback):
             options[name] = adapt(name, callback)
+    if isinstance(oauth := options.get("oauth"), OAuth):
+        options["oauth"] = (oauth._as_given(), _question("oauth", oauth._answer))
     return options
 
 
 def needs_a_loop(options: Mapping[str, Any]) -> bool:
     """Is there a callback among the options of a client?"""
-    return any(callable(options.get(name)) for name in _ADAPTERS)
+    return options.get("oauth") is not None or any(callable(options.get(name)) for name in _ADAPTERS)
 
 
 def _telling(read_as: Callable[[str], Any]) -> Callable[[str, Callable[[Any], Any]], Callable[[str], None]]:
@@ -133,6 +136,7 @@ def _result_text(name: str, answer: Any) -> str:
     return to_json(answer, name)
 
 
+_question = _asking(lambda text: (json.loads(text or "{}"),), lambda _, answer: json.dumps(answer))
 _params = _asking(lambda text: (None if text is None else read(text),), _result_text)
 
 _ADAPTERS: dict[str, Callable[[str, Callable[..., Any]], Callable[..., None]]] = {

@@ -184,6 +184,14 @@ class Client(Described):
         """Replace the session by a new one, whatever its state. The old one ends with its last call."""
         await _end_of(self._native.recover(_running_loop()))
 
+    async def login(self) -> None:
+        """Make sure that there is a login: the stored one, refreshed if it is over, or a new one, for which a person is asked."""
+        await _end_of(self._native.login(_running_loop()))
+
+    async def logout(self) -> None:
+        """End the login: it is revoked, as far as the authorization server lets it, and forgotten in the store."""
+        await _end_of(self._native.logout(_running_loop()))
+
     async def close(self) -> None:
         """Close the client: new calls fail, calls in flight are cancelled and judged, the session is deleted. Harmless when closed."""
         await _end_of(self._native.close(_running_loop()))

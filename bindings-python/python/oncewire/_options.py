@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, Union
 
 from ._events import Event, Progress, ServerNotification
+from ._oauth import OAuth, Seconds
 from ._words import Era, Recovery, Resend, TrustAnnotations
-
-Seconds = Union[float, timedelta]
-"""A duration: seconds, or a `timedelta`."""
 
 TokenProvider = Callable[[Union[str, None]], Union[str, Awaitable[str]]]
 """Gives the bearer token. It gets the token that the server refused, or None the first time. Sync or async."""
@@ -114,6 +111,8 @@ class ConnectOptions(CallOptions, total=False):
     """Every tool call carries an idempotency key in `_meta`. Default: True."""
     token: str | TokenProvider | None
     """The bearer token, or who gives it: asked once, and once more after a 401, however many calls saw it."""
+    oauth: OAuth | None
+    """The client logs in by itself, and stays logged in (OAuth 2.1). In the place of `token`. Default: none."""
     headers: Mapping[str, str] | HeaderProvider | None
     """Headers for every request, or who gives them before each attempt."""
     on_sampling: RequestHandler | None

@@ -164,6 +164,14 @@ class SyncClient(Described):
         """Replace the session by a new one, whatever its state. The old one ends with its last call."""
         _end_of(self._native.recover(None))
 
+    def login(self) -> None:
+        """Make sure that there is a login: the stored one, refreshed if it is over, or a new one, for which a person is asked."""
+        _end_of(self._native.login(None))
+
+    def logout(self) -> None:
+        """End the login: it is revoked, as far as the authorization server lets it, and forgotten in the store."""
+        _end_of(self._native.logout(None))
+
     def close(self) -> None:
         """Close the client: new calls fail, calls in flight are cancelled and judged, the session is deleted. Harmless when closed."""
         _end_of(self._native.close(None))

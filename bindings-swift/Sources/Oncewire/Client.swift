@@ -45,6 +45,12 @@ public final class Client: Sendable {
     /// Replaces the session by a new one, whatever its state. The old one ends with its last call.
     public func recover() async throws { _ = try await settle { native.recover() } }
 
+    /// Makes sure that there is a login: the stored one, refreshed if it is over, or a new one, for which a person is asked.
+    public func login() async throws { _ = try await settle { native.login() } }
+
+    /// Ends the login: it is revoked, as far as the authorization server lets it, and forgotten in the store.
+    public func logout() async throws { _ = try await settle { native.logout() } }
+
     /// Closes the client, within `closeTimeout`: new calls fail `closed` and were not executed; calls in flight are cancelled and judged by
     /// what is known of them; the session gets its DELETE. Harmless when it is closed already; not cut short by cancelling the task.
     public func close() async { await native.close() }

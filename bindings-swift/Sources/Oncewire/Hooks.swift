@@ -23,6 +23,10 @@ final class AsyncHook: Hook {
         self.init { try await handler(JSONValue(core: $0 ?? "null")).jsonText }
     }
 
+    convenience init(oauth: OAuth) {
+        self.init { try await oauth.answer(JSONValue(core: $0 ?? "null")).jsonText }
+    }
+
     func ask(question: String?, reply: Reply) -> any HookTask {
         Running(
             task: Task { [answer] in

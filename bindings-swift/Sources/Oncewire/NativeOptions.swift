@@ -94,6 +94,8 @@ extension ClientOptions {
             listen: listen,
             idempotencyKeys: idempotencyKeys,
             tokenProvider: token.map { AsyncHook($0) },
+            oauth: oauth.map(\.given.jsonText),
+            oauthHook: oauth.map { AsyncHook(oauth: $0) },
             headers: headers.sorted { $0.key < $1.key }.map { HeaderOption(name: $0.key, value: $0.value) },
             headerProvider: headerProvider.map { AsyncHook(headers: $0) },
             onSampling: onSampling.map { AsyncHook(handler: $0) },

@@ -227,6 +227,8 @@ public struct ClientOptions: Sendable {
     public var idempotencyKeys: Bool?
     /// Asked for the bearer token the first time, and once more after a 401, however many calls saw it.
     public var token: TokenProvider?
+    /// The client logs in by itself, and stays logged in (OAuth 2.1). In the place of `token`.
+    public var oauth: OAuth?
     /// Headers on every request.
     public var headers: [String: String] = [:]
     /// Asked for headers before each attempt; they take the place of equal names in `headers`.

@@ -1678,6 +1678,16 @@ public protocol NativeClientProtocol: AnyObject, Sendable {
     func listTools(cursor: String?, options: CallOptions, params: String?, onProgress: ProgressSink?)  -> PendingCall
     
     /**
+     * See the core.
+     */
+    func login()  -> PendingCall
+    
+    /**
+     * See the core.
+     */
+    func logout()  -> PendingCall
+    
+    /**
      * `ping`
      */
     func ping(options: CallOptions)  -> PendingCall
@@ -1969,6 +1979,30 @@ open func listTools(cursor: String?, options: CallOptions, params: String?, onPr
         FfiConverterTypeCallOptions_lower(options),
         FfiConverterOptionString.lower(params),
         FfiConverterOptionTypeProgressSink.lower(onProgress),uniffiCallStatus
+    )
+})
+}
+    
+    /**
+     * See the core.
+     */
+open func login() -> PendingCall  {
+    return try!  FfiConverterTypePendingCall_lift(try! rustCall() {
+        uniffiCallStatus in
+    uniffi_oncewire_swift_fn_method_nativeclient_login(
+            self.uniffiCloneHandle(),uniffiCallStatus
+    )
+})
+}
+    
+    /**
+     * See the core.
+     */
+open func logout() -> PendingCall  {
+    return try!  FfiConverterTypePendingCall_lift(try! rustCall() {
+        uniffiCallStatus in
+    uniffi_oncewire_swift_fn_method_nativeclient_logout(
+            self.uniffiCloneHandle(),uniffiCallStatus
     )
 })
 }
@@ -3459,6 +3493,11 @@ public struct ClientOptions {
     public var listen: Bool?
     public var idempotencyKeys: Bool?
     public var tokenProvider: Hook?
+    /**
+     * A JSON object, as `OAuth::of_binding` takes it; what the login asks goes to `oauth_hook`.
+     */
+    public var oauth: String?
+    public var oauthHook: Hook?
     public var headers: [HeaderOption]
     public var headerProvider: Hook?
     public var onSampling: Hook?
@@ -3477,7 +3516,10 @@ public struct ClientOptions {
     public init(timeout: Span?, idleTimeout: Span?, resetOnProgress: Bool?, maxTotalTimeout: Span?, resend: ResendOption?, toolOptions: [String: CallOptions], orphanTimeout: Span?, connectTimeout: Span?, connectPatience: Span?, handshakeTimeout: Span?, closeTimeout: Span?, retryAfterMax: Span?, backoff: BackoffOption?, retryBudget: RetryBudgetOption?, maxMessage: UInt64?, maxEvent: UInt64?, maxPages: UInt64?, poolIdleTimeout: Span?, freshConnection: Bool?, tcpKeepAlive: KeepAliveOption?, http2Ping: PingOption?, trustAnnotations: TrustAnnotationsOption?, recovery: RecoveryOption?, era: EraOption?, 
         /**
          * A JSON object.
-         */extensions: String?, cache: Bool?, cookies: Bool?, lazy: Bool?, listen: Bool?, idempotencyKeys: Bool?, tokenProvider: Hook?, headers: [HeaderOption], headerProvider: Hook?, onSampling: Hook?, onElicitation: Hook?, onRoots: Hook?, onNotification: NotificationSink?, onEvent: EventSink?, clientInfo: ClientInfoOption?, rootCertificates: Data?, clientCertificate: ClientIdentityOption?, proxy: ProxyOption?, httpVersion: HttpVersionOption?) {
+         */extensions: String?, cache: Bool?, cookies: Bool?, lazy: Bool?, listen: Bool?, idempotencyKeys: Bool?, tokenProvider: Hook?, 
+        /**
+         * A JSON object, as `OAuth::of_binding` takes it; what the login asks goes to `oauth_hook`.
+         */oauth: String?, oauthHook: Hook?, headers: [HeaderOption], headerProvider: Hook?, onSampling: Hook?, onElicitation: Hook?, onRoots: Hook?, onNotification: NotificationSink?, onEvent: EventSink?, clientInfo: ClientInfoOption?, rootCertificates: Data?, clientCertificate: ClientIdentityOption?, proxy: ProxyOption?, httpVersion: HttpVersionOption?) {
         self.timeout = timeout
         self.idleTimeout = idleTimeout
         self.resetOnProgress = resetOnProgress
@@ -3509,6 +3551,8 @@ public struct ClientOptions {
         self.listen = listen
         self.idempotencyKeys = idempotencyKeys
         self.tokenProvider = tokenProvider
+        self.oauth = oauth
+        self.oauthHook = oauthHook
         self.headers = headers
         self.headerProvider = headerProvider
         self.onSampling = onSampling
@@ -3570,6 +3614,8 @@ public struct FfiConverterTypeClientOptions: FfiConverterRustBuffer {
                 listen: FfiConverterOptionBool.read(from: &buf), 
                 idempotencyKeys: FfiConverterOptionBool.read(from: &buf), 
                 tokenProvider: FfiConverterOptionTypeHook.read(from: &buf), 
+                oauth: FfiConverterOptionString.read(from: &buf), 
+                oauthHook: FfiConverterOptionTypeHook.read(from: &buf), 
                 headers: FfiConverterSequenceTypeHeaderOption.read(from: &buf), 
                 headerProvider: FfiConverterOptionTypeHook.read(from: &buf), 
                 onSampling: FfiConverterOptionTypeHook.read(from: &buf), 
@@ -3617,6 +3663,8 @@ public struct FfiConverterTypeClientOptions: FfiConverterRustBuffer {
         FfiConverterOptionBool.write(value.listen, into: &buf)
         FfiConverterOptionBool.write(value.idempotencyKeys, into: &buf)
         FfiConverterOptionTypeHook.write(value.tokenProvider, into: &buf)
+        FfiConverterOptionString.write(value.oauth, into: &buf)
+        FfiConverterOptionTypeHook.write(value.oauthHook, into: &buf)
         FfiConverterSequenceTypeHeaderOption.write(value.headers, into: &buf)
         FfiConverterOptionTypeHook.write(value.headerProvider, into: &buf)
         FfiConverterOptionTypeHook.write(value.onSampling, into: &buf)
@@ -5629,6 +5677,12 @@ private let initializationResult: InitializationResult = {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_oncewire_swift_checksum_method_nativeclient_list_tools() != 23687) {
+        return InitializationResult.apiChecksumMismatch
+    }
+    if (uniffi_oncewire_swift_checksum_method_nativeclient_login() != 37361) {
+        return InitializationResult.apiChecksumMismatch
+    }
+    if (uniffi_oncewire_swift_checksum_method_nativeclient_logout() != 22902) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_oncewire_swift_checksum_method_nativeclient_ping() != 53887) {

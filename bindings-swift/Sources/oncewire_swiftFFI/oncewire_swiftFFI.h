@@ -454,6 +454,16 @@ uint64_t uniffi_oncewire_swift_fn_method_nativeclient_list_resources(uint64_t pt
 uint64_t uniffi_oncewire_swift_fn_method_nativeclient_list_tools(uint64_t ptr, RustBuffer cursor, RustBuffer options, RustBuffer params, RustBuffer on_progress, RustCallStatus *_Nonnull out_status
 );
 #endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_ONCEWIRE_SWIFT_FN_METHOD_NATIVECLIENT_LOGIN
+#define UNIFFI_FFIDEF_UNIFFI_ONCEWIRE_SWIFT_FN_METHOD_NATIVECLIENT_LOGIN
+uint64_t uniffi_oncewire_swift_fn_method_nativeclient_login(uint64_t ptr, RustCallStatus *_Nonnull out_status
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_ONCEWIRE_SWIFT_FN_METHOD_NATIVECLIENT_LOGOUT
+#define UNIFFI_FFIDEF_UNIFFI_ONCEWIRE_SWIFT_FN_METHOD_NATIVECLIENT_LOGOUT
+uint64_t uniffi_oncewire_swift_fn_method_nativeclient_logout(uint64_t ptr, RustCallStatus *_Nonnull out_status
+);
+#endif
 #ifndef UNIFFI_FFIDEF_UNIFFI_ONCEWIRE_SWIFT_FN_METHOD_NATIVECLIENT_PING
 #define UNIFFI_FFIDEF_UNIFFI_ONCEWIRE_SWIFT_FN_METHOD_NATIVECLIENT_PING
 uint64_t uniffi_oncewire_swift_fn_method_nativeclient_ping(uint64_t ptr, RustBuffer options, RustCallStatus *_Nonnull out_status
@@ -1034,6 +1044,18 @@ uint16_t uniffi_oncewire_swift_checksum_method_nativeclient_list_resources(void
 #ifndef UNIFFI_FFIDEF_UNIFFI_ONCEWIRE_SWIFT_CHECKSUM_METHOD_NATIVECLIENT_LIST_TOOLS
 #define UNIFFI_FFIDEF_UNIFFI_ONCEWIRE_SWIFT_CHECKSUM_METHOD_NATIVECLIENT_LIST_TOOLS
 uint16_t uniffi_oncewire_swift_checksum_method_nativeclient_list_tools(void
+    
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_ONCEWIRE_SWIFT_CHECKSUM_METHOD_NATIVECLIENT_LOGIN
+#define UNIFFI_FFIDEF_UNIFFI_ONCEWIRE_SWIFT_CHECKSUM_METHOD_NATIVECLIENT_LOGIN
+uint16_t uniffi_oncewire_swift_checksum_method_nativeclient_login(void
+    
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_ONCEWIRE_SWIFT_CHECKSUM_METHOD_NATIVECLIENT_LOGOUT
+#define UNIFFI_FFIDEF_UNIFFI_ONCEWIRE_SWIFT_CHECKSUM_METHOD_NATIVECLIENT_LOGOUT
+uint16_t uniffi_oncewire_swift_checksum_method_nativeclient_logout(void
     
 );
 #endif

@@ -13,6 +13,7 @@ use super::assembly::assemble;
 use super::draft::Draft;
 use crate::auth::ProviderError;
 use crate::call::options::CallOptions;
+use crate::oauth::OAuth;
 #[cfg(feature = "testing")]
 use crate::transport::exchange::Exchange;
 use crate::transport::http::{ClientIdentity, Http2Ping, HttpVersion, ProxySetting, TcpKeepAlive};
@@ -26,7 +27,7 @@ use crate::vocabulary::method::Method;
 #[derive(Clone)]
 #[must_use = "a builder does nothing until connect() or build()"]
 pub struct ClientBuilder {
-    pub(super) draft: Draft,
+    draft: Draft,
     lazy: bool,
 }
 
@@ -247,6 +248,12 @@ impl ClientBuilder {
         R: Future<Output = Result<String, ProviderError>> + Send + 'static,
     {
         self.draft.token = Some(Arc::new(move |refused| Box::pin(provider(refused))));
+        self
+    }
+
+    /// The client logs in by itself, and stays logged in (OAuth 2.1, as MCP has it). It stands in the place of a token. Default: none.
+    pub fn oauth(mut self, oauth: OAuth) -> Self {
+        self.draft.oauth = Some(oauth);
         self
     }
 

@@ -4,7 +4,6 @@ mod assembly;
 pub(crate) mod builder;
 mod draft;
 mod handle;
-mod login;
 mod pages;
 pub(crate) mod request;
 
@@ -30,6 +29,7 @@ use crate::vocabulary::config::OptionError;
 use crate::vocabulary::error::Error;
 use crate::vocabulary::event::EventStream;
 use crate::vocabulary::method::Method;
+use crate::vocabulary::outcome::Kind;
 
 /// A client of one MCP server. Clones share everything; the last one that is dropped closes it, and [`Client::close`] on any closes
 /// all.
@@ -61,6 +61,38 @@ impl Client {
     /// The handshake failed, or the client is closed.
     pub async fn recover(&self) -> Result<(), Error> {
         self.engine().sessions.recover().await.map(drop).map_err(|why| self.handshake_failed(&why))
+    }
+
+    /// Makes sure that there is a login: the stored one, refreshed if it is over, or else a new one, for which a person is asked. Whatever
+    /// failed a moment ago is tried again. Nothing is sent to the server itself.
+    ///
+    /// Dropping the future stops neither a refresh nor a login.
+    ///
+    /// # Errors
+    /// There is no login, of kind `auth`; or the client has none to make, for it was given no `oauth`, of kind `config`.
+    pub async fn login(&self) -> Result<(), Error> {
+        let tokens = &self.engine().wire.tokens;
+        if tokens.login().is_none() {
+            return Err(self.login_failed(Kind::Config, "the client was given no oauth".to_owned()));
+        }
+        tokens.log_in().await.map_err(|error| self.login_failed(Kind::Auth, error.to_string()))
+    }
+
+    /// Ends the login: it is revoked, as far as the authorization server lets it, and forgotten, for every process that shares the store.
+    /// How the client is registered stays. What is called afterwards asks for a new login if the server wants one.
+    ///
+    /// # Errors
+    /// The store failed, of kind `auth`; or the client was given no `oauth`, of kind `config`.
+    pub async fn logout(&self) -> Result<(), Error> {
+        let tokens = &self.engine().wire.tokens;
+        if tokens.login().is_none() {
+            return Err(self.login_failed(Kind::Config, "the client was given no oauth".to_owned()));
+        }
+        tokens.log_out().await.map_err(|error| self.login_failed(Kind::Auth, error.to_string()))
+    }
+
+    fn login_failed(&self, kind: Kind, reason: String) -> Error {
+        crate::call::run::not_sent(self.engine(), "login", kind, reason)
     }
 
     fn handshake_failed(&self, why: &NoSession) -> Error {

@@ -116,6 +116,14 @@ impl Fetch {
         Self { network, direct: Arc::clone(&exchange), usual: exchange, by_option: true }
     }
 
+    /// Why the server may not send a person's browser there; `None` if it may.
+    pub(crate) async fn refusal(&self, url: &str) -> Option<&'static str> {
+        match Url::parse(url) {
+            Ok(url) => refusal(self.network.zone().await, &url),
+            Err(_) => Some("it is not a URL"),
+        }
+    }
+
     /// GET of a JSON document. Redirects within the origin are followed, a few of them.
     pub(crate) async fn get(&self, url: &Url) -> Result<Fetched, Unfetched> {
         let mut url = url.clone();

@@ -64,6 +64,9 @@ impl Login {
         let unlisted = &self.oauth.without_pkce;
         let request = authorize::request(&found, &client, &uri, &scopes, unlisted, thumbprint.as_deref())?;
         self.secret(request.pkce.verifier());
+        if let Some(why) = self.fetch.refusal(&request.url).await {
+            return Err(LoginError::lasting(format!("the authorization endpoint is not opened: {why}")));
+        }
         // The client is registered, whatever becomes of the login. The tokens in the record, if any, stay those of their own issuer.
         self.save(record).await?;
         let code = self.person(&found, &request, back).await?;
@@ -124,7 +127,7 @@ impl Login {
     /// Sends a person to the authorization server, and waits for the code.
     async fn person(&self, found: &Found, request: &Authorization, back: Back) -> Result<String, LoginError> {
         let _waiting = Waiting::begin(&self.waiting);
-        self.tell_url(request.url.clone());
+        self.tell_url(&request.url, None);
         let shown = async {
             match &self.oauth.open {
                 Some(open) => Self::of_host("open", open(request.url.clone())).await,
@@ -140,7 +143,7 @@ impl Login {
                 if self.oauth.open.is_some() {
                     return Err(error);
                 }
-                self.tell(EventName::LoginNeeded, Some(error.to_string()));
+                self.tell_url(&request.url, Some(error.to_string()));
             }
             match (&back.listener, &self.oauth.receive) {
                 (Some(listener), _) => {

@@ -438,8 +438,8 @@ impl Login {
         self.events.emit(Event { reason, ..Event::new(name) });
     }
 
-    pub(super) fn tell_url(&self, url: String) {
-        self.events.emit(Event { url: Some(url), ..Event::new(EventName::LoginNeeded) });
+    pub(super) fn tell_url(&self, url: &str, reason: Option<String>) {
+        self.events.emit(Event { url: Some(url.to_owned()), reason, ..Event::new(EventName::LoginNeeded) });
     }
 
     /// What a function of the host gives, whose panic is its own.

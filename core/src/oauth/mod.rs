@@ -2,7 +2,7 @@
 //!
 //! | room | what is in it |
 //! | --- | --- |
-//! | `options` | what a host says |
+//! | `options`, `given` | what a host says, in Rust and from the other languages |
 //! | `discovery`, `addresses`, `fetch` | who gives tokens, and what may be asked of whom |
 //! | `registration` | as whom the client logs in |
 //! | `authorize`, `log_in`, `loopback`, `browser` | a person in a browser |
@@ -20,6 +20,7 @@ mod discovery;
 mod error;
 mod fetch;
 mod fetched;
+mod given;
 mod grants;
 mod jwt;
 mod log_in;
@@ -37,6 +38,8 @@ mod step_up;
 mod store;
 mod token_request;
 
+#[doc(hidden)]
+pub use given::Asked;
 pub use options::OAuth;
 pub use store::{FileStore, LoginStore, MemoryStore, StoreError, StoreErrorKind};
 

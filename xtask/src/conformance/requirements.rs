@@ -1,12 +1,8 @@
-//! Which scenarios there are: what each revision of the protocol requires of a client, frozen in files of the suite, and which of those
-//! must fail, in a file of ours in the suite's own form.
+//! Which scenarios there are: what each revision of the protocol requires of a client, frozen in files of the suite.
 
-use std::path::PathBuf;
-
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Result, bail};
 
 use super::suite::Suite;
-use crate::workspace;
 
 /// The revisions that the suite has requirements for.
 const REVISIONS: [&str; 2] = ["2025-11-25", "2026-07-28"];
@@ -20,10 +16,6 @@ pub(crate) struct Requirements {
     pub(crate) revision: &'static str,
     /// What must pass, required or not.
     pub(crate) scenarios: Vec<Scenario>,
-    /// What is required and must fail.
-    pub(crate) expected_failures: Vec<String>,
-    /// What is not required and not run.
-    pub(crate) left_out: Vec<String>,
 }
 
 /// A scenario that must pass.
@@ -33,44 +25,37 @@ pub(crate) struct Scenario {
     pub(crate) required: bool,
 }
 
-impl Requirements {
-    /// Those of every revision. A scenario that is in none must not be expected to fail: nobody would ever see it pass.
-    pub(crate) fn read(suite: &Suite) -> Result<Vec<Self>> {
-        let file = expected_failures()?;
-        let expected = std::fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))?;
-        let mut all = Vec::new();
-        for revision in REVISIONS {
-            all.push(Self::of(revision, &suite.read(&format!("requirements/{revision}.yaml"))?, &expected)?);
-        }
-        for expected in list(&expected, "client", "- ") {
-            if !all.iter().any(|requirements| requirements.expected_failures.contains(&expected)) {
-                bail!("{expected} is expected to fail, and no revision requires it");
-            }
-        }
-        Ok(all)
+impl Scenario {
+    /// Is it about a login?
+    pub(crate) fn is_of_oauth(&self) -> bool {
+        self.name.starts_with(AUTHORIZATION)
     }
 
-    fn of(revision: &'static str, frozen: &str, expected: &str) -> Result<Self> {
-        let expected = list(expected, "client", "- ");
-        let (expected_failures, required): (Vec<_>, Vec<_>) =
-            list(frozen, "client", "- ").into_iter().partition(|name| expected.contains(name));
-        let (left_out, unscored): (Vec<_>, Vec<_>) =
-            legs_of_clients(frozen).into_iter().partition(|name| name.starts_with(AUTHORIZATION));
+    /// What the suite wants to be told before it runs it: extensions of the protocol are on no revision's list.
+    pub(crate) fn force(&self) -> &'static [&'static str] {
+        if self.required || !self.is_of_oauth() { &[] } else { &["--force"] }
+    }
+}
+
+impl Requirements {
+    /// Those of every revision.
+    pub(crate) fn read(suite: &Suite) -> Result<Vec<Self>> {
+        let of = |revision| Self::of(revision, &suite.read(&format!("requirements/{revision}.yaml"))?);
+        REVISIONS.into_iter().map(of).collect()
+    }
+
+    fn of(revision: &'static str, frozen: &str) -> Result<Self> {
+        let required = list(frozen, "client", "- ");
         if required.is_empty() {
             bail!("{revision} requires nothing of a client: its file is not as it was");
         }
         let required = required.into_iter().map(|name| Scenario { name, required: true });
-        let unscored = unscored.into_iter().map(|name| Scenario { name, required: false });
-        Ok(Self { revision, scenarios: required.chain(unscored).collect(), expected_failures, left_out })
+        let unscored = legs_of_clients(frozen).into_iter().map(|name| Scenario { name, required: false });
+        Ok(Self { revision, scenarios: required.chain(unscored).collect() })
     }
 }
 
-/// The file of the scenarios that must fail.
-pub(crate) fn expected_failures() -> Result<PathBuf> {
-    Ok(workspace::root()?.join("xtask").join("conformance").join("expected-failures.yml"))
-}
-
-/// The lines of a top-level list of YAML that begin so, without that. The files of the suite, and ours, are no more than that.
+/// The lines of a top-level list of YAML that begin so, without that. The files of the suite are no more than that.
 fn list(text: &str, key: &str, begin: &str) -> Vec<String> {
     let lines = text.lines().skip_while(|line| line.trim_end() != format!("{key}:")).skip(1);
     let lines = lines.take_while(|line| line.is_empty() || line.starts_with([' ', '#']));
@@ -115,19 +100,25 @@ not_scored:
 ";
 
     #[test]
-    fn what_is_not_expected_to_fail_must_pass() {
-        let read = Requirements::of("2025-11-25", FROZEN, "client:\n  - auth/basic\n").unwrap();
+    fn what_is_required_and_what_is_not_scored_must_pass() {
+        let read = Requirements::of("2025-11-25", FROZEN).unwrap();
         let scenario = |name: &str, required| Scenario { name: name.into(), required };
+        let extension = scenario("auth/extension", false);
+        assert_eq!(extension.force(), ["--force"]);
         assert_eq!(
             read.scenarios,
-            [scenario("initialize", true), scenario("auth/new", true), scenario("preservation", false)]
+            [
+                scenario("initialize", true),
+                scenario("auth/basic", true),
+                scenario("auth/new", true),
+                extension,
+                scenario("preservation", false)
+            ]
         );
-        assert_eq!(read.expected_failures, ["auth/basic"]);
-        assert_eq!(read.left_out, ["auth/extension"]);
     }
 
     #[test]
     fn a_file_of_another_shape_is_an_error_and_not_an_empty_success() {
-        assert!(Requirements::of("2025-11-25", "clients:\n  - initialize\n", "").is_err());
+        assert!(Requirements::of("2025-11-25", "clients:\n  - initialize\n").is_err());
     }
 }

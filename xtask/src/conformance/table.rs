@@ -14,14 +14,10 @@ use crate::workspace;
 pub(crate) fn page(all: &[Requirements], outcomes: &[Outcome]) -> String {
     let mut page = head();
     for requirements in all {
-        let (revision, passing, failing) = (
-            requirements.revision,
-            requirements.scenarios.iter().filter(|scenario| scenario.required).count(),
-            requirements.expected_failures.len(),
-        );
+        let revision = requirements.revision;
+        let required = requirements.scenarios.iter().filter(|scenario| scenario.required).count();
         page.push_str(&format!("\n## {revision}\n"));
-        page.push_str(&format!("{passing} of the {} scenarios that {revision} requires pass, ", passing + failing));
-        page.push_str(&format!("in each language; the other {failing} are about OAuth.\n\n"));
+        page.push_str(&format!("All {required} scenarios that {revision} requires pass, in each language.\n\n"));
         page.push_str("| scenario | Rust | Python | Node | Swift |\n| --- | --- | --- | --- | --- |\n");
         for scenario in &requirements.scenarios {
             let note = if scenario.required { "" } else { " (not scored)" };
@@ -40,13 +36,6 @@ pub(crate) fn page(all: &[Requirements], outcomes: &[Outcome]) -> String {
             page.push_str(&format!("| {} | {scenario} | {cell} |\n", requirements.revision));
         }
     }
-    page.push_str(LEFT_OUT);
-    for requirements in all {
-        let names = |list: &[String]| list.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
-        let revision = requirements.revision;
-        page.push_str(&format!("\n- {revision}, required: {}.\n", names(&requirements.expected_failures)));
-        page.push_str(&format!("- {revision}, not scored: {}.\n", names(&requirements.left_out)));
-    }
     page
 }
 
@@ -56,11 +45,12 @@ fn head() -> String {
 # The official conformance suite
 
 What npm `{}`, the conformance suite of MCP itself, says of oncewire. Written by `cargo xtask conformance --write-docs` from what was seen;
-`cargo xtask conformance` checks it again, and `cargo xtask conformance --quick`, which is part of every check of a change, does so without the scenarios that must fail.
+`cargo xtask conformance` checks it again, and `cargo xtask conformance --quick`, which is part of every check of a change, runs those of OAuth with the client in Rust only.
 
 Each scenario is run by itself, against a client of a few lines in each language, which uses what the package offers to everybody (`client.rs`, `client.py` and
 `client.mjs` in `xtask/conformance`, and `bindings-swift/examples/Sources/Conformance`). It counts only if at least one check succeeded, none failed, none warned, and
-the client ended well: in the suite alone a client that does nothing passes some of them. The numbers are the checks that succeeded.
+the client ended well: in the suite alone a client that does nothing passes some of them. The numbers are the checks that succeeded. What is not scored are extensions
+of the protocol, and what the suite got later.
 
 The suite says nothing of what this project is about: no scenario loses a session, a connection or an answer. The [scenarios of the project](../tests/vectors/README.md)
 and the [real servers](servers.md) do. It tells that what goes over the wire is MCP.
@@ -76,12 +66,6 @@ servers that are about what it does, in both eras.
 
 | revision | scenario | checks |
 | --- | --- | --- |
-";
-
-const LEFT_OUT: &str = "
-## Left out
-The scenarios of OAuth: the client takes a token, or a function that gives one, and leaves to it how the token comes about. Those that a revision requires stand in
-`xtask/conformance/expected-failures.yml` and are run with the client in Rust; when one passes, the command fails until its line is removed.
 ";
 
 fn cell(outcomes: &[Outcome], side: Side, revision: &str, scenario: &str) -> String {
