@@ -11,6 +11,7 @@ use tokio::time::Instant;
 use crate::check::{Judge, TICK, is_modern};
 use crate::run::End;
 use crate::script::{CallPlan, Era, Happening, Recovery, What};
+use crate::server::mark;
 
 /// How long a twin or a verification may wait for its answer.
 const PING: Duration = Duration::from_secs(5);
@@ -120,8 +121,12 @@ impl Judge<'_> {
                 let entry = &self.course.entries[**index];
                 entry.over.is_some_and(|(at, _)| at < entry.at + TICK)
             };
+            // The second question of a twin is no call, nor is the look for hints: no call of the script is in their params.
+            let is_call = |index: &&usize| {
+                mark(self.course.entries[**index].message.get("params").unwrap_or(&Value::Null)).is_some()
+            };
             let calls = known.disowned.iter().filter(read).filter(at_once);
-            let first_call = calls.filter(|index| !is_ping(index)).min();
+            let first_call = calls.filter(is_call).min();
             let pings = known.disowned.iter().filter(read).filter(|index| is_ping(index));
             let first = pings
                 .filter(|index| first_call.is_some_and(|call| call < *index))
