@@ -1,20 +1,18 @@
 /** How a client logs in. What is decided about it, and every default, is the core's; `docs/oauth.md` has them with their reasons. */
 
-type Maybe<T> = T | Promise<T>;
-
 /**
  * Where logins are kept. Keys and values are texts; a value is one JSON document that only oncewire reads, and secret as a whole. What a
  * method throws makes oncewire forget no login.
  */
 export interface LoginStore {
   /** What was saved last under this key, by whichever process; null if nothing was. */
-  load(key: string): Maybe<string | null | undefined>;
+  load(key: string): string | null | undefined | Promise<string | null | undefined>;
   /** Keeps the value, durably when this returns; null removes what is there. */
-  save(key: string, value: string | null): Maybe<void>;
+  save(key: string, value: string | null): void | Promise<void>;
   /** Takes the lock of this key, exclusive in all processes that share the store. Waits for it; one of a dead process is free. */
-  lock(key: string): Maybe<void>;
+  lock(key: string): void | Promise<void>;
   /** Gives the lock back. It is no error if it was not held. */
-  unlock(key: string): Maybe<void>;
+  unlock(key: string): void | Promise<void>;
 }
 
 /** The identity provider of an enterprise, with which the person is logged in (enterprise-managed authorization). */
@@ -26,7 +24,7 @@ export interface Enterprise {
   /** Its secret there, if it has one. */
   clientSecret?: string;
   /** Gives the person's ID token. */
-  idToken: () => Maybe<string>;
+  idToken: () => string | Promise<string>;
 }
 
 /**
@@ -57,18 +55,18 @@ export interface OAuth {
   /** The folder of the files of logins. Default: one of the user. */
   folder?: string;
   /** Shows the URL at which a person logs in. Default: opens the browser. */
-  open?: (url: string) => Maybe<void>;
+  open?: (url: string) => void | Promise<void>;
   /**
    * Gives the URL that the browser was redirected to, whole; it gets the one at which the person logs in. Default: a listener on the
    * loopback interface.
    */
-  receive?: (url: string) => Maybe<string>;
+  receive?: (url: string) => string | Promise<string>;
   /** The client logs in for itself: no person, no browser. */
   clientCredentials?: boolean;
   /** A key in the place of `clientSecret`: PEM of PKCS #8, and its algorithm. */
   privateKey?: { pem: string; algorithm: "ES256" | "RS256" };
   /** The platform vouches for the client: gives its assertion, a JWT, each time a token is asked for. */
-  workloadIdentity?: () => Maybe<string>;
+  workloadIdentity?: () => string | Promise<string>;
   /** The identity provider of an enterprise decides. */
   enterprise?: Enterprise;
   /** Bind tokens to a key of this login (RFC 9449). An authorization server that does not offer it is refused. Default: false. */
