@@ -5640,13 +5640,13 @@ private let initializationResult: InitializationResult = {
     if (uniffi_oncewire_swift_checksum_method_progresssink_progress() != 44067) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_oncewire_swift_checksum_method_nativeclient_call_tool() != 11135) {
+    if (uniffi_oncewire_swift_checksum_method_nativeclient_call_tool() != 53556) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_oncewire_swift_checksum_method_nativeclient_close() != 33920) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_oncewire_swift_checksum_method_nativeclient_complete() != 19562) {
+    if (uniffi_oncewire_swift_checksum_method_nativeclient_complete() != 58373) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_oncewire_swift_checksum_method_nativeclient_era() != 22721) {
@@ -5658,7 +5658,7 @@ private let initializationResult: InitializationResult = {
     if (uniffi_oncewire_swift_checksum_method_nativeclient_generation() != 19394) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_oncewire_swift_checksum_method_nativeclient_get_prompt() != 16147) {
+    if (uniffi_oncewire_swift_checksum_method_nativeclient_get_prompt() != 15284) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_oncewire_swift_checksum_method_nativeclient_initialized() != 37711) {
@@ -5667,16 +5667,16 @@ private let initializationResult: InitializationResult = {
     if (uniffi_oncewire_swift_checksum_method_nativeclient_is_closed() != 51822) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_oncewire_swift_checksum_method_nativeclient_list_prompts() != 58726) {
+    if (uniffi_oncewire_swift_checksum_method_nativeclient_list_prompts() != 4950) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_oncewire_swift_checksum_method_nativeclient_list_resource_templates() != 6282) {
+    if (uniffi_oncewire_swift_checksum_method_nativeclient_list_resource_templates() != 28331) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_oncewire_swift_checksum_method_nativeclient_list_resources() != 55773) {
+    if (uniffi_oncewire_swift_checksum_method_nativeclient_list_resources() != 14238) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_oncewire_swift_checksum_method_nativeclient_list_tools() != 23687) {
+    if (uniffi_oncewire_swift_checksum_method_nativeclient_list_tools() != 14896) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_oncewire_swift_checksum_method_nativeclient_login() != 37361) {
@@ -5685,10 +5685,10 @@ private let initializationResult: InitializationResult = {
     if (uniffi_oncewire_swift_checksum_method_nativeclient_logout() != 22902) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_oncewire_swift_checksum_method_nativeclient_ping() != 53887) {
+    if (uniffi_oncewire_swift_checksum_method_nativeclient_ping() != 7230) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_oncewire_swift_checksum_method_nativeclient_read_resource() != 57329) {
+    if (uniffi_oncewire_swift_checksum_method_nativeclient_read_resource() != 35516) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_oncewire_swift_checksum_method_nativeclient_ready() != 504) {
@@ -5697,19 +5697,19 @@ private let initializationResult: InitializationResult = {
     if (uniffi_oncewire_swift_checksum_method_nativeclient_recover() != 34862) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_oncewire_swift_checksum_method_nativeclient_request() != 50389) {
+    if (uniffi_oncewire_swift_checksum_method_nativeclient_request() != 15149) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_oncewire_swift_checksum_method_nativeclient_set_log_level() != 50586) {
+    if (uniffi_oncewire_swift_checksum_method_nativeclient_set_log_level() != 45206) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_oncewire_swift_checksum_method_nativeclient_state() != 65036) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_oncewire_swift_checksum_method_nativeclient_subscribe() != 35093) {
+    if (uniffi_oncewire_swift_checksum_method_nativeclient_subscribe() != 13786) {
         return InitializationResult.apiChecksumMismatch
     }
-    if (uniffi_oncewire_swift_checksum_method_nativeclient_unsubscribe() != 61438) {
+    if (uniffi_oncewire_swift_checksum_method_nativeclient_unsubscribe() != 21798) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_oncewire_swift_checksum_method_pendingconnect_cancel() != 14242) {
