@@ -2,11 +2,12 @@
 //! (MCP 2025-11-25, transports, has a server answer on the stream of the request); an answer is an answer wherever it comes.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use tokio::sync::Notify;
 
 use crate::rpc::message::Message;
+use crate::vocabulary::lock::lock;
 
 /// The requests of ours that have no answer yet, by id: as many as are under way.
 #[derive(Debug, Default)]
@@ -63,8 +64,4 @@ impl Drop for Elsewhere<'_> {
     fn drop(&mut self) {
         lock(&self.unanswered.0).remove(&self.id);
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

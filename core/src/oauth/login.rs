@@ -6,7 +6,7 @@
 
 use std::fmt;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
 use futures_util::FutureExt;
@@ -28,6 +28,7 @@ use crate::transport::challenge::Asked;
 use crate::vocabulary::background::Background;
 use crate::vocabulary::config::OptionError;
 use crate::vocabulary::event::{Event, EventName, EventSink};
+use crate::vocabulary::lock::lock;
 use crate::vocabulary::redact::Secrets;
 
 /// How long the store may take for one thing; it may be a database.
@@ -468,8 +469,4 @@ impl Drop for Waiting<'_> {
     fn drop(&mut self) {
         self.0.send_replace(false);
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

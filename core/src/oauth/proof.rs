@@ -2,7 +2,7 @@
 //! to.
 
 use std::fmt;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 use std::time::SystemTime;
 
 use base64::Engine as _;
@@ -13,6 +13,7 @@ use url::Url;
 use super::classify;
 use super::error::LoginError;
 use super::jwt::{DpopProof, SigningKey};
+use crate::vocabulary::lock::lock;
 
 /// The header of a proof.
 pub(crate) const DPOP: HeaderName = HeaderName::from_static("dpop");
@@ -102,8 +103,4 @@ impl Prover {
         value.set_sensitive(true);
         Ok(value)
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -6,7 +6,7 @@
 
 mod failed;
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use http::HeaderValue;
@@ -39,6 +39,7 @@ use crate::transport::limits::collect;
 use crate::transport::probe::Probe;
 use crate::vocabulary::config::Era;
 use crate::vocabulary::excerpt::EXCERPT;
+use crate::vocabulary::lock::lock;
 use crate::vocabulary::outcome::Kind;
 
 /// Tries of one flight. Those that found no server, or one that is not up yet, do not count: they have `connect_patience`.
@@ -373,8 +374,4 @@ impl Handshake {
         );
         Failed::new(conclusion, format!("the handshake took longer than {} s", self.timeout.as_secs_f64()), None)
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 
 use bytes::Bytes;
 use futures_util::FutureExt;
@@ -26,6 +26,7 @@ use crate::exchange::wire::Wire;
 use crate::rpc::id::Id;
 use crate::rpc::message::{Message, error_bytes, result_bytes};
 use crate::vocabulary::handler::{CONCURRENT_HANDLERS, Handlers, Progress, RequestHandler, ServerNotification};
+use crate::vocabulary::lock::lock;
 
 /// Replies under way at once; past that a request of the server is dropped, and its own time-out ends it.
 const CONCURRENT_REPLIES: usize = 64;
@@ -334,8 +335,4 @@ impl Drop for ProgressGuard {
 /// `{}`, the result of a ping.
 fn empty_object() -> Box<RawValue> {
     RawValue::from_string("{}".to_owned()).unwrap_or_default()
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -4,7 +4,7 @@
 //! One twin answers for every refusal that was read before it was sent, and for none that was read later. It goes out in a task of its own
 //! and blocks nobody else; its session lives at least as long, so that no DELETE of ours makes the server refuse it.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures_util::FutureExt;
@@ -23,6 +23,7 @@ use crate::session::discover::DISCOVER;
 use crate::session::router::Router;
 use crate::transport::classify::{self, Ping, Refused};
 use crate::transport::probe::Probe;
+use crate::vocabulary::lock::lock;
 
 /// How long a call waits for its twin.
 const TWIN_PATIENCE: Duration = Duration::from_secs(2);
@@ -131,7 +132,8 @@ impl Twins {
         if !refusal.sent.left_its_token_alone(tokens.renewals()) {
             return None;
         }
-        if !(if refusal.of_login { self.try_login(budget, &refusal.sent) } else { budget.withdraw() }) {
+        let may_go = if refusal.of_login { self.try_login(budget, &refusal.sent) } else { budget.withdraw() };
+        if !may_go {
             return None;
         }
         let before = flights.iter().rfind(is_alike).map(|flight| flight.twin.clone());
@@ -254,8 +256,4 @@ impl Sender {
         }
         refused.map(|refused| Heard { refused, says_lost, renewals: self.wire.tokens.renewals() })
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

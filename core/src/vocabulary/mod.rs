@@ -8,6 +8,7 @@ pub(crate) mod error;
 pub(crate) mod event;
 pub(crate) mod excerpt;
 pub(crate) mod handler;
+pub(crate) mod lock;
 pub(crate) mod method;
 pub(crate) mod outcome;
 pub(crate) mod redact;
