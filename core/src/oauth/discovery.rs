@@ -101,9 +101,19 @@ async fn resource_metadata(
     named: Option<&str>,
 ) -> Result<Option<ResourceMetadata>, LoginError> {
     let named = named.and_then(|named| Url::parse(named).ok());
-    for place in named.into_iter().chain(places_of_resource(server)) {
+    let found = first(fetch, named.into_iter().chain(places_of_resource(server))).await?;
+    Ok(found.map(|(metadata, _)| metadata))
+}
+
+/// The metadata at the first of the places that has any, and that place. Trouble at one of them is not passed over: what would have been
+/// there is not known.
+async fn first<T: for<'de> Deserialize<'de>>(
+    fetch: &Fetch,
+    places: impl IntoIterator<Item = Url>,
+) -> Result<Option<(T, Url)>, LoginError> {
+    for place in places {
         match classify::metadata(fetch.get(&place).await) {
-            Metadata::Document(document) => return read(document, &place).map(Some),
+            Metadata::Document(document) => return Ok(Some((read(document, &place)?, place))),
             Metadata::Absent => {}
             Metadata::Trouble(reason) => return Err(trouble(&place, &reason)),
         }
@@ -127,23 +137,20 @@ async fn server_metadata(fetch: &Fetch, issuer: &str) -> Result<ServerMetadata, 
     let url = Url::parse(issuer).map_err(|_| {
         LoginError::lasting(format!("the server names {said:?} as its authorization server, which is no URL"))
     })?;
-    for place in places_of_server(&url) {
-        match classify::metadata(fetch.get(&place).await) {
-            Metadata::Document(document) => {
-                let metadata: ServerMetadata = read(document, &place)?;
-                // RFC 8414, section 3.3: identical, or nothing of it is used.
-                if metadata.issuer != issuer {
-                    let other = classify::said(&metadata.issuer);
-                    let at = address(&place);
-                    return Err(LoginError::lasting(format!("{at} is the metadata of {other:?}, not of {said:?}")));
-                }
-                return Ok(metadata);
-            }
-            Metadata::Absent => {}
-            Metadata::Trouble(reason) => return Err(trouble(&place, &reason)),
-        }
+    let Some((metadata, place)) = first::<ServerMetadata>(fetch, places_of_server(&url)).await? else {
+        return Err(LoginError::lasting(format!("the authorization server {said:?} has no metadata")));
+    };
+    // RFC 8414, section 3.3: identical, or nothing of it is used.
+    if metadata.issuer != issuer {
+        return Err(of_another(&metadata, &place, &said));
     }
-    Err(LoginError::lasting(format!("the authorization server {said:?} has no metadata")))
+    Ok(metadata)
+}
+
+/// The metadata at this place is not of the issuer that was asked for.
+fn of_another(metadata: &ServerMetadata, place: &Url, issuer: &str) -> LoginError {
+    let (at, other) = (address(place), classify::said(&metadata.issuer));
+    LoginError::lasting(format!("{at} is the metadata of {other:?}, not of {issuer:?}"))
 }
 
 /// Where the metadata of an issuer may be, in the order of MCP 2026-07-28, basic, authorization, server metadata discovery.
@@ -161,21 +168,13 @@ fn places_of_server(issuer: &Url) -> Vec<Url> {
 /// has no metadata. True if it has none.
 async fn of_origin(fetch: &Fetch, server: &Url) -> Result<(ServerMetadata, bool), LoginError> {
     let issuer = server.origin().ascii_serialization();
-    for place in [at_root(server, OF_SERVER), at_root(server, OF_OPENID)] {
-        match classify::metadata(fetch.get(&place).await) {
-            Metadata::Document(document) => {
-                let metadata: ServerMetadata = read(document, &place)?;
-                // The issuer is not named by anybody: what answers at the origin is asked itself, and a stroke at the end is no other.
-                if metadata.issuer.trim_end_matches('/') != issuer {
-                    let other = classify::said(&metadata.issuer);
-                    let at = address(&place);
-                    return Err(LoginError::lasting(format!("{at} is the metadata of {other:?}, not of {issuer:?}")));
-                }
-                return Ok((metadata, false));
-            }
-            Metadata::Absent => {}
-            Metadata::Trouble(reason) => return Err(trouble(&place, &reason)),
+    let places = [at_root(server, OF_SERVER), at_root(server, OF_OPENID)];
+    if let Some((metadata, place)) = first::<ServerMetadata>(fetch, places).await? {
+        // The issuer is not named by anybody: what answers at the origin is asked itself, and a stroke at the end is no other.
+        if metadata.issuer.trim_end_matches('/') != issuer {
+            return Err(of_another(&metadata, &place, &issuer));
         }
+        return Ok((metadata, false));
     }
     let endpoint = |path: &str| Some(format!("{issuer}/{path}"));
     let assumed = ServerMetadata {

@@ -33,6 +33,19 @@ pub(crate) struct Registration {
     pub(crate) secret_expires_at: Option<u64>,
 }
 
+impl Registration {
+    /// A public client whose id is the URL of the document that describes it (CIMD).
+    pub(crate) fn by_document(url: &str) -> Self {
+        Self {
+            client_id: url.to_owned(),
+            client_secret: None,
+            auth_method: Some("none".to_owned()),
+            redirect_uri: None,
+            secret_expires_at: None,
+        }
+    }
+}
+
 /// What tokens were granted.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Tokens {

@@ -160,13 +160,7 @@ impl Login {
             return Ok(client.clone());
         }
         match &self.oauth.client_metadata_url {
-            Some(url) => Ok(Registration {
-                client_id: url.clone(),
-                client_secret: None,
-                auth_method: Some("none".to_owned()),
-                redirect_uri: None,
-                secret_expires_at: None,
-            }),
+            Some(url) => Ok(Registration::by_document(url)),
             None => Err(LoginError::lasting("the client that logged in is not known any more")),
         }
     }

@@ -62,13 +62,7 @@ pub(crate) async fn client(
         return Ok(client);
     }
     if let Some(url) = oauth.client_metadata_url.as_ref().filter(|_| server.client_id_metadata_document_supported) {
-        return Ok(Registration {
-            client_id: url.clone(),
-            client_secret: None,
-            auth_method: Some("none".to_owned()),
-            redirect_uri: None,
-            secret_expires_at: None,
-        });
+        return Ok(Registration::by_document(url));
     }
     let now = seconds_of(SystemTime::now());
     let is_good = |known: &&Registration| {
