@@ -1,36 +1,35 @@
 //! The token: the caller's, or that of a login. Asked for once, cached until a server answers 401, then asked for once more, however many calls saw the 401.
 //!
-//! A provider that fails is not asked again at once: its failure stands for [`FAILURE_STANDS`], for the one refused token that it was asked
+//! A provider that fails is not asked again at once: its failure stands for some seconds (`error.rs`), for the one refused token that it was asked
 //! about. Whoever wants a newer one in that time gets the same failure. It may open a login, or spend a refresh token.
 //!
 //! Many servers revoke a token when they give the next one. So nobody is asked for one while a twin is out that carries the token, and what
 //! a twin says counts only where nobody was asked since its call was made ready: else it may be the asking that it tells of.
 
-use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+mod error;
+mod token;
 
-use base64::Engine;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use std::fmt;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, SystemTime};
+
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, Shared};
-use http::HeaderValue;
-use serde::Deserialize;
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 
-use crate::oauth::{Access, Login, LoginError};
-use crate::transport::headers::{bearer, bound};
+pub(crate) use self::error::TokenError;
+pub(crate) use self::token::Token;
+use self::token::{of_login, token};
+use crate::oauth::Login;
 use crate::vocabulary::background::Background;
 use crate::vocabulary::counter::{Counter, Held};
+use crate::vocabulary::lock::lock;
 use crate::vocabulary::redact::Secrets;
 
 /// How long the provider may take; it is asked in recovery too, where nobody else sets a bound.
 pub(crate) const PROVIDER_PATIENCE: Duration = Duration::from_secs(30);
-
-/// How long a failure of the provider stands. Many calls see one token refused, one after the other.
-const FAILURE_STANDS: Duration = Duration::from_secs(5);
 
 /// How long nobody is asked yet while a call is in flight, which may be about to be refused for the same token. Servers look at a login first,
 /// so that takes them no longer than a round trip.
@@ -63,65 +62,6 @@ const NO_TOKEN: u64 = 0;
 
 /// How often a flight of somebody else is waited for that brings nothing new.
 const FLIGHTS: usize = 3;
-
-/// A token, as it goes into the `Authorization` header, and the count of tokens that came before it.
-#[derive(Clone)]
-pub(crate) struct Token {
-    pub(crate) header: HeaderValue,
-    pub(crate) serial: u64,
-    /// [`TokenCache::renewals`] when it was handed out.
-    pub(crate) renewals: Option<u64>,
-    value: Arc<str>,
-    /// The date after which it is good for nothing, where it says so itself, or the authorization server did.
-    expires: Option<SystemTime>,
-    /// From then on a login may be refreshed; none if it cannot be.
-    renewable_from: Option<SystemTime>,
-}
-
-impl Token {
-    /// Is it over by its own date?
-    pub(crate) fn has_expired(&self, now: SystemTime) -> bool {
-        self.expires.is_some_and(|expires| expires <= now)
-    }
-
-    fn is_renewable(&self, now: SystemTime) -> bool {
-        self.renewable_from.is_some_and(|from| from <= now)
-    }
-}
-
-impl fmt::Debug for Token {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Token").field("serial", &self.serial).finish_non_exhaustive()
-    }
-}
-
-/// Why there is no token.
-#[derive(Clone, Debug, thiserror::Error)]
-pub(crate) enum TokenError {
-    /// The function of the host gave none.
-    #[error("the token provider failed: {0}")]
-    Provider(Arc<str>),
-    /// The login gave none.
-    #[error("there is no login: {0}")]
-    Login(LoginError),
-    /// A person is waited for, and the host does not want calls to wait.
-    #[error("there is no login yet: somebody has to log in first, and is asked to (event login_needed)")]
-    Waits,
-}
-
-impl TokenError {
-    fn closed() -> Self {
-        Self::Provider("the client was closed".into())
-    }
-
-    /// How long it stands.
-    fn stands(&self) -> Duration {
-        match self {
-            Self::Provider(_) | Self::Waits => FAILURE_STANDS,
-            Self::Login(error) => error.stands(),
-        }
-    }
-}
 
 type Flight = Shared<BoxFuture<'static, Result<Option<Token>, TokenError>>>;
 
@@ -511,154 +451,5 @@ async fn asked(
     }
 }
 
-fn token(value: &str, serial: u64) -> Result<Token, TokenError> {
-    let header = bearer(value).map_err(|error| TokenError::Provider(error.to_string().into()))?;
-    Ok(Token { header, serial, renewals: None, value: value.into(), expires: expiry(value), renewable_from: None })
-}
-
-fn of_login(access: &Access, serial: u64) -> Result<Token, TokenError> {
-    let header = if access.bound { bound(&access.value) } else { bearer(&access.value) };
-    let header = header.map_err(|error| TokenError::Login(LoginError::lasting(error.to_string())))?;
-    Ok(Token {
-        header,
-        serial,
-        renewals: None,
-        value: access.value.as_str().into(),
-        expires: access.expires.or_else(|| expiry(&access.value)),
-        renewable_from: access.renewable_from,
-    })
-}
-
-/// The date of a JSON Web Token (RFC 7519, section 4.1.4). It is read, and not verified: that is the server's business.
-fn expiry(token: &str) -> Option<SystemTime> {
-    #[derive(Deserialize)]
-    struct Claims {
-        exp: f64,
-    }
-    let mut parts = token.split('.');
-    let (_, claims, _) = (parts.next()?, parts.next()?, parts.next()?);
-    let claims = URL_SAFE_NO_PAD.decode(claims.trim_end_matches('=')).ok()?;
-    let Claims { exp } = serde_json::from_slice(&claims).ok()?;
-    UNIX_EPOCH.checked_add(Duration::try_from_secs_f64(exp).ok()?)
-}
-
-fn lock(cache: &Mutex<Cache>) -> std::sync::MutexGuard<'_, Cache> {
-    cache.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 #[cfg(test)]
-mod tests {
-    use std::sync::atomic::{AtomicU32, Ordering};
-
-    use test_case::test_case;
-    use tokio::runtime::Handle;
-
-    use super::*;
-
-    fn jwt(claims: &str) -> String {
-        format!("e30.{}.c2ln", URL_SAFE_NO_PAD.encode(claims))
-    }
-
-    #[test_case(r#"{"exp":1700000000}"#, Some(1_700_000_000_000); "whole seconds")]
-    #[test_case(r#"{"sub":"a","exp":1700000000.5,"aud":["b"]}"#, Some(1_700_000_000_500); "half of one, among others")]
-    #[test_case(r#"{"exp":0}"#, Some(0); "the beginning of time")]
-    #[test_case(r#"{"exp":-1}"#, None; "before it")]
-    #[test_case(r#"{"exp":1e300}"#, None; "past the end of it")]
-    #[test_case(r#"{"exp":"1700000000"}"#, None; "a text")]
-    #[test_case(r#"{"exp":null}"#, None; "null")]
-    #[test_case(r#"{"sub":"a"}"#, None; "no date")]
-    #[test_case("[]", None; "no object")]
-    #[test_case("no json", None; "no JSON")]
-    fn the_date_of_a_jwt(claims: &str, expected: Option<u64>) {
-        let expected = expected.map(|millis| UNIX_EPOCH + Duration::from_millis(millis));
-        assert_eq!(expiry(&jwt(claims)), expected);
-        // Some pad it all the same.
-        assert_eq!(expiry(&format!("e30.{}==.c2ln", URL_SAFE_NO_PAD.encode(claims))), expected);
-    }
-
-    #[test_case(""; "empty")]
-    #[test_case("4f1c2d3e"; "an opaque token")]
-    #[test_case("eyJleHAiOjF9"; "one part")]
-    #[test_case("e30.eyJleHAiOjF9"; "two parts")]
-    #[test_case("e30.!!!.c2ln"; "no base64")]
-    #[test_case("v2.local.token"; "another kind of token in three parts")]
-    fn other_tokens_have_no_date(token: &str) {
-        assert_eq!(expiry(token), None);
-    }
-
-    #[test]
-    fn a_token_is_over_at_its_date() {
-        let token = token(&jwt(r#"{"exp":1000}"#), 1).unwrap();
-        let at = |seconds| token.has_expired(UNIX_EPOCH + Duration::from_secs(seconds));
-        assert_eq!([at(999), at(1_000), at(1_001)], [false, true, true]);
-        let undated = super::token("4f1c2d3e", 1).unwrap();
-        assert!(!undated.has_expired(SystemTime::now() + Duration::from_secs(1_000_000_000)));
-    }
-
-    /// A provider that numbers its tokens, and fails when asked to.
-    fn cache(fails_from: u32) -> (TokenCache, Arc<AtomicU32>) {
-        let asked = Arc::new(AtomicU32::new(0));
-        let counted = Arc::clone(&asked);
-        let provider: TokenProvider = Arc::new(move |_refused| {
-            let number = counted.fetch_add(1, Ordering::SeqCst) + 1;
-            let given = if number >= fails_from { Err("no more".into()) } else { Ok(format!("token-{number}")) };
-            Box::pin(async move { given })
-        });
-        (TokenCache::new(Source::Provider(provider), Background::new(Handle::current()), Arc::default()), asked)
-    }
-
-    async fn serial_of(cache: &TokenCache) -> u64 {
-        cache.get().await.unwrap().unwrap().serial
-    }
-
-    #[tokio::test]
-    async fn of_a_doubted_token_a_newer_one_is_asked_for_once() {
-        let (cache, asked) = cache(u32::MAX);
-        let first = serial_of(&cache).await;
-        assert_eq!(serial_of(&cache).await, first);
-        cache.doubt(first);
-        cache.doubt(first);
-        let second = serial_of(&cache).await;
-        assert!(second > first);
-        assert_eq!(serial_of(&cache).await, second);
-        assert_eq!(asked.load(Ordering::SeqCst), 2);
-    }
-
-    #[tokio::test]
-    async fn a_doubt_about_a_token_that_was_replaced_asks_for_nothing() {
-        let (cache, asked) = cache(u32::MAX);
-        let first = serial_of(&cache).await;
-        cache.refresh(first).await.unwrap();
-        let second = serial_of(&cache).await;
-        cache.doubt(first);
-        assert_eq!(serial_of(&cache).await, second);
-        // Nor does one that somebody has looked after since.
-        cache.doubt(second);
-        cache.refresh(second).await.unwrap();
-        let third = serial_of(&cache).await;
-        assert!(third > second);
-        assert_eq!(asked.load(Ordering::SeqCst), 3);
-    }
-
-    #[tokio::test]
-    async fn a_doubted_token_goes_out_again_if_there_is_no_other() {
-        let (cache, asked) = cache(2);
-        let first = serial_of(&cache).await;
-        cache.doubt(first);
-        assert_eq!(serial_of(&cache).await, first);
-        assert_eq!(serial_of(&cache).await, first, "and is not doubted any more");
-        assert_eq!(asked.load(Ordering::SeqCst), 2, "asked once");
-        // The server refuses it once more: the failure stands.
-        cache.doubt(first);
-        assert_eq!(serial_of(&cache).await, first);
-        assert!(cache.refresh(first).await.is_err());
-        assert_eq!(asked.load(Ordering::SeqCst), 2, "not again at once");
-    }
-
-    #[tokio::test]
-    async fn without_a_provider_there_is_nothing_to_doubt() {
-        let cache = TokenCache::new(Source::None, Background::new(Handle::current()), Arc::default());
-        cache.doubt(1);
-        assert!(cache.get().await.unwrap().is_none());
-    }
-}
+mod tests;
