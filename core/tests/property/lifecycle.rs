@@ -139,6 +139,15 @@ impl Judge<'_> {
                 let mut well = of_it.filter(|entry| entry.status.is_some_and(|status| status.is_success()));
                 well.any(|entry| entry.method() != "DELETE" && entry.over.is_some_and(|(at, _)| at >= since))
             };
+            // A twin whose second question is answered otherwise has heard the server contradict itself: that declares nothing.
+            let contradicts = |since: Instant| {
+                let of_it =
+                    self.course.entries.iter().enumerate().filter(|(_, entry)| entry.session() == Some(session));
+                let mut asked = of_it.filter(|(index, entry)| entry.method() == "tools/list" && !is_call(&index));
+                asked.any(|(index, entry)| {
+                    !known.disowned.contains(&index) && entry.over.is_some_and(|(at, _)| at >= since)
+                })
+            };
             // Who replaces it by hand, closes, or gives up a call, need not have waited for what it says of itself.
             let by_hand = |happening: &Happening| matches!(happening.what, What::Recover | What::Close);
             let interrupted =
@@ -147,7 +156,7 @@ impl Judge<'_> {
             let auto = script.client.recovery == Recovery::Auto
                 && !script.happenings.iter().any(by_hand)
                 && !script.calls.iter().any(interrupted);
-            words_say_so && auto && first.is_some_and(|since| !lives(since))
+            words_say_so && auto && first.is_some_and(|since| !lives(since) && !contradicts(since))
         };
         let given = self.given();
         for session in &self.course.sessions {
