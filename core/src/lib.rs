@@ -68,6 +68,6 @@ pub use session::state::ClientState;
 pub use vocabulary::config::{Era, OptionError, Recovery, Resend, TrustAnnotations};
 pub use vocabulary::error::{Error, Failure, RpcFailure};
 pub use vocabulary::event::{EVENT_QUEUE, Event, EventName, EventStream};
-pub use vocabulary::handler::{HandlerError, NOTIFICATION_QUEUE, Progress, ServerNotification};
+pub use vocabulary::handler::{HandlerError, HandlerRefusal, NOTIFICATION_QUEUE, Progress, ServerNotification};
 pub use vocabulary::method::{Method, Repeatability};
 pub use vocabulary::outcome::{Attempt, Execution, Kind, Phase, Proof, ProofBasis, Verdict, merge};

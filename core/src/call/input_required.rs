@@ -108,7 +108,7 @@ impl Driver {
             // The server waits for the host: the time is not its own.
             let _pause = self.record.clock().pause();
             try_join_all(requests.iter().map(async |(key, request)| {
-                let answer = router.ask(&request.method, request.params.as_deref()).await;
+                let answer = router.ask(&request.method, request.params.as_deref(), self.record.on_request()).await;
                 answer.map(|answer| (key.clone(), answer)).map_err(|unasked| (request.method.clone(), unasked))
             }))
             .await

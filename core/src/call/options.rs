@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::vocabulary::clock::Timeouts;
 use crate::vocabulary::config::{OptionError, Resend};
-use crate::vocabulary::handler::ProgressHandler;
+use crate::vocabulary::handler::CallHooks;
 
 /// Options of one call, or of one tool; what is not set is taken from the tool, then from the client.
 #[derive(Clone, Debug, Default)]
@@ -84,7 +84,7 @@ pub(crate) enum IdempotencyKey {
 #[derive(Clone, Default)]
 pub(crate) struct CallExtras {
     pub(crate) key: IdempotencyKey,
-    pub(crate) on_progress: Option<ProgressHandler>,
+    pub(crate) hooks: CallHooks,
     /// More members of `_meta`, for example `traceparent`.
     pub(crate) meta: Vec<(String, Value)>,
 }

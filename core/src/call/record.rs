@@ -17,7 +17,7 @@ use crate::transport::probe::Probe;
 use crate::vocabulary::clock::CallClock;
 use crate::vocabulary::counter::Held;
 use crate::vocabulary::event::{Event, EventName};
-use crate::vocabulary::handler::{Progress, ProgressHandler};
+use crate::vocabulary::handler::{CallHandler, CallHooks, Progress};
 use crate::vocabulary::method::Method;
 use crate::vocabulary::outcome::{Attempt, Kind, Phase, Proof};
 
@@ -29,7 +29,7 @@ pub(crate) struct CallRecord {
     /// Which server, in texts.
     pub(crate) server: Arc<str>,
     clock: Arc<CallClock>,
-    on_progress: Option<ProgressHandler>,
+    hooks: CallHooks,
     course: Mutex<Course>,
 }
 
@@ -146,6 +146,10 @@ impl Caller for CallRecord {
         self.course().in_flight.as_ref().map_or_else(cancelled, |in_flight| in_flight.over.clone())
     }
 
+    fn on_request(&self) -> Option<CallHandler> {
+        self.hooks.on_request.clone()
+    }
+
     fn saw_execution(&self) {
         if let Some(in_flight) = &mut self.course().in_flight {
             in_flight.progress_seen = true;
@@ -155,7 +159,7 @@ impl Caller for CallRecord {
     fn progress(&self, progress: &Progress) {
         self.saw_execution();
         self.clock.progress();
-        if let Some(on_progress) = &self.on_progress {
+        if let Some(on_progress) = &self.hooks.on_progress {
             let called = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| on_progress(progress)));
             if called.is_err() {
                 tracing::error!(target: "oncewire", "the progress handler panicked");
@@ -171,9 +175,9 @@ impl CallRecord {
         idempotency_key: Option<String>,
         server: Arc<str>,
         clock: Arc<CallClock>,
-        on_progress: Option<ProgressHandler>,
+        hooks: CallHooks,
     ) -> Self {
-        Self { method, name, idempotency_key, server, clock, on_progress, course: Mutex::default() }
+        Self { method, name, idempotency_key, server, clock, hooks, course: Mutex::default() }
     }
 
     fn course(&self) -> std::sync::MutexGuard<'_, Course> {
@@ -182,7 +186,7 @@ impl CallRecord {
 
     /// Does the server have to be asked for progress?
     pub(crate) fn wants_progress(&self) -> bool {
-        self.on_progress.is_some() || self.clock.timeouts().reset_on_progress
+        self.hooks.on_progress.is_some() || self.clock.timeouts().reset_on_progress
     }
 
     /// The server has answered, and the call goes on with a request of its own, under this key.

@@ -15,6 +15,7 @@ use crate::session::sessions::NoSession;
 use crate::vocabulary::clock::{CallClock, Timeouts};
 use crate::vocabulary::error::Error;
 use crate::vocabulary::event::{Event, EventName};
+use crate::vocabulary::handler::CallHooks;
 use crate::vocabulary::method::Method;
 use crate::vocabulary::outcome::{Execution, Kind, Phase};
 
@@ -35,14 +36,14 @@ pub(crate) async fn run_page(
 ) -> Result<Option<Answered>, Error> {
     let goes_on = spec.page.is_some();
     let key = spec.idempotency_key();
-    let on_progress = spec.extras.on_progress.clone();
+    let hooks = spec.extras.hooks.clone();
     let record = Arc::new(CallRecord::new(
         spec.method.clone(),
         spec.name.clone(),
         key,
         server(&engine),
         Arc::clone(&clock),
-        on_progress,
+        hooks,
     ));
     engine.budget.deposit();
     // Closing waits for the verdict, and for what the server is told because of it.
@@ -118,7 +119,8 @@ pub(crate) fn list_finished(engine: &Engine, spec: &Spec) {
 /// A list whose pages do not end: a typed error of a call that was answered, but not with a list.
 pub(crate) fn paging_failed(engine: &Engine, spec: &Spec, reason: &str) -> Error {
     let clock = Arc::new(CallClock::start(spec.options.timeouts()));
-    let record = CallRecord::new(spec.method.clone(), spec.name.clone(), None, server(engine), clock, None);
+    let record =
+        CallRecord::new(spec.method.clone(), spec.name.clone(), None, server(engine), clock, CallHooks::default());
     let error = verdict::paging_failed(&record, reason);
     engine.wire.events.emit(Event {
         kind: Some(error.kind()),
@@ -131,14 +133,14 @@ pub(crate) fn paging_failed(engine: &Engine, spec: &Spec, reason: &str) -> Error
 /// There is no session, and no call that wanted it.
 pub(crate) fn handshake_failed(engine: &Engine, why: &NoSession) -> Error {
     let clock = Arc::new(CallClock::start(Timeouts::default()));
-    let record = CallRecord::new(Method::raw("initialize"), None, None, server(engine), clock, None);
+    let record = CallRecord::new(Method::raw("initialize"), None, None, server(engine), clock, CallHooks::default());
     verdict::without_session(&record, why).without(engine.wire.secrets())
 }
 
 /// The error of something that is no call, and for which nothing was sent to the server.
 pub(crate) fn not_sent(engine: &Engine, what: &'static str, kind: Kind, reason: String) -> Error {
     let clock = Arc::new(CallClock::start(Timeouts::default()));
-    let record = CallRecord::new(Method::raw(what), None, None, server(engine), clock, None);
+    let record = CallRecord::new(Method::raw(what), None, None, server(engine), clock, CallHooks::default());
     let circumstances = verdict::Circumstances { reason, ..verdict::Circumstances::default() };
     verdict::failed(&record, kind, Phase::Queued, circumstances).without(engine.wire.secrets())
 }

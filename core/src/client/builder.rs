@@ -203,6 +203,14 @@ impl ClientBuilder {
         self
     }
 
+    /// More of what the client declares that it can do, by the names of the capabilities: details of one that has a handler
+    /// (`{"elicitation": {"url": {}}, "roots": {"listChanged": true}}`), or one that the host serves by itself (`experimental`). What has a
+    /// handler is declared without it. Default: none.
+    pub fn capabilities(mut self, capabilities: Map<String, Value>) -> Self {
+        self.draft.handlers.declared = capabilities;
+        self
+    }
+
     /// Answer lists and reads from memory as long as the server allows it (`ttlMs`, modern era). Default: false.
     pub fn cache(mut self, cache: bool) -> Self {
         self.draft.settings.cache = cache;

@@ -139,6 +139,9 @@ impl Draft {
         if let Some((id, _)) = settings.extensions.iter().find(|(_, settings)| !settings.is_object()) {
             return Err(OptionError::new("extensions", format!("the settings of {id:?} are no JSON object")));
         }
+        if let Some(problem) = self.handlers.problem() {
+            return Err(OptionError::new("capabilities", problem));
+        }
         settings.backoff = BackoffBounds::new(self.backoff.0, self.backoff.1)?;
         settings.budget = BudgetSize::new(self.retry_budget.0, self.retry_budget.1)?;
         let headers = headers::from_caller(self.headers.iter().map(|(name, value)| (name.as_str(), value.as_str())))?;

@@ -16,11 +16,13 @@ use self::request::{Call, ListCall};
 use crate::call::engine::Engine;
 use crate::call::options::{CallExtras, IdempotencyKey};
 use crate::call::run::handshake_failed;
+use crate::exchange::carrier::Carrier;
 use crate::protocol::era::Lifecycle;
 use crate::protocol::results::{
     CallToolResult, CompleteResult, GetPromptResult, InitializeResult, Prompt, ReadResourceResult, Resource,
     ResourceTemplate, Tool,
 };
+use crate::rpc::message::notification_bytes;
 use crate::rpc::params::Params;
 use crate::session::restorable;
 use crate::session::sessions::NoSession;
@@ -278,6 +280,24 @@ impl Client {
         self.call(Method::UNSUBSCRIBE, Some(uri.clone()), named("uri", &uri, Ok(None))).first(move || {
             sessions.subscriptions().give_up(&uri);
         })
+    }
+
+    /// Sends a notification on the current session, for example `notifications/roots/list_changed`: once, and never again. Nothing answers
+    /// one, so nothing is told of what became of it. In the modern era, in which a client has none to send, it is left out. The params are a
+    /// JSON object, or null for none.
+    ///
+    /// # Errors
+    /// There is no session, or the params cannot be used.
+    pub async fn notify(&self, method: impl Into<String>, params: Value) -> Result<(), Error> {
+        let method = method.into();
+        let params = if params.is_null() { Ok(Params::none()) } else { Params::from_value("params", &params) };
+        let params = params.map_err(|error| Error::config(&Method::raw(method.clone()), None, error))?;
+        let session = self.engine().sessions.acquire().await.map_err(|why| self.handshake_failed(&why))?;
+        if !session.is_modern() {
+            // Whatever the answer, there is nothing to do about it.
+            let _ = self.engine().wire.notify(session.carried(), notification_bytes(&method, &params)).await;
+        }
+        Ok(())
     }
 
     /// Any other request. Nothing is known of it, so it is never repeated after an ambiguous loss unless `resend` says so. The params

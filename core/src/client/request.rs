@@ -20,7 +20,7 @@ use crate::session::restorable::Kept;
 use crate::vocabulary::clock::CallClock;
 use crate::vocabulary::config::{OptionError, Resend};
 use crate::vocabulary::error::Error;
-use crate::vocabulary::handler::Progress;
+use crate::vocabulary::handler::{HandlerError, Progress};
 use crate::vocabulary::method::Method;
 
 type Begun = Arc<dyn Fn() + Send + Sync>;
@@ -120,7 +120,19 @@ impl<T> Call<T> {
 
     /// Called for each progress notification of this call, in order and before the result; it must not block.
     pub fn on_progress(mut self, handler: impl Fn(&Progress) + Send + Sync + 'static) -> Self {
-        self.extras.on_progress = Some(Arc::new(handler));
+        self.extras.hooks.on_progress = Some(Arc::new(handler));
+        self
+    }
+
+    /// Answers what the server asks while it carries out this call (sampling, elicitation, roots), in the place of the client's handlers:
+    /// gets method and params, gives the result. For hosts that have to know for whom a question is. What the client has no handler for is
+    /// not declared to the server, and is not answered here either.
+    pub fn on_request<F, R>(mut self, handler: F) -> Self
+    where
+        F: Fn(String, Value) -> R + Send + Sync + 'static,
+        R: Future<Output = Result<Value, HandlerError>> + Send + 'static,
+    {
+        self.extras.hooks.on_request = Some(Arc::new(move |method, params| Box::pin(handler(method, params))));
         self
     }
 

@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 use super::wire::Identity;
 use crate::vocabulary::clock::CallClock;
 use crate::vocabulary::counter::Held;
-use crate::vocabulary::handler::Progress;
+use crate::vocabulary::handler::{CallHandler, Progress};
 
 /// A call, told of the attempt of it that is in flight.
 pub(crate) trait Caller: Send + Sync {
@@ -25,6 +25,9 @@ pub(crate) trait Caller: Send + Sync {
 
     /// A progress notification of the call.
     fn progress(&self, progress: &Progress);
+
+    /// Who answers what the server asks while it carries the call out, if not the client's handlers.
+    fn on_request(&self) -> Option<CallHandler>;
 
     /// Cancelled when the attempt is over; at once if there is none.
     fn over(&self) -> CancellationToken;

@@ -13,6 +13,7 @@ use serde_json::value::RawValue;
 
 use super::id::Id;
 use super::params::Params;
+use crate::vocabulary::handler::HandlerRefusal;
 
 /// One JSON-RPC message of the server.
 #[derive(Debug)]
@@ -326,6 +327,16 @@ pub(crate) fn error_bytes(id: &Id, code: i64, message: &str) -> Bytes {
     Bytes::from(format!(
         "{{\"jsonrpc\":\"2.0\",\"id\":{},\"error\":{{\"code\":{code},\"message\":{message}}}}}",
         id.to_json()
+    ))
+}
+
+/// The same, with all that a handler says of it.
+pub(crate) fn refusal_bytes(id: &Id, refusal: &HandlerRefusal) -> Bytes {
+    let HandlerRefusal { code, message, data } = refusal;
+    let data = data.as_ref().map(|data| format!(",\"data\":{data}")).unwrap_or_default();
+    let (id, message) = (id.to_json(), quoted(message));
+    Bytes::from(format!(
+        "{{\"jsonrpc\":\"2.0\",\"id\":{id},\"error\":{{\"code\":{code},\"message\":{message}{data}}}}}"
     ))
 }
 

@@ -24,8 +24,10 @@ use crate::exchange::carrier::Carrier;
 use crate::exchange::inbox::Inbox;
 use crate::exchange::wire::Wire;
 use crate::rpc::id::Id;
-use crate::rpc::message::{Message, error_bytes, result_bytes};
-use crate::vocabulary::handler::{CONCURRENT_HANDLERS, Handlers, Progress, RequestHandler, ServerNotification};
+use crate::rpc::message::{Message, error_bytes, refusal_bytes, result_bytes};
+use crate::vocabulary::handler::{
+    CONCURRENT_HANDLERS, CallHandler, HandlerRefusal, Handlers, Progress, RequestHandler, ServerNotification,
+};
 use crate::vocabulary::lock::lock;
 
 /// Replies under way at once; past that a request of the server is dropped, and its own time-out ends it.
@@ -147,7 +149,7 @@ impl Router {
             self.reply(origin, session, result_bytes(id, &empty_object()));
             return;
         }
-        let Some(handler) = self.handlers.of(method) else {
+        let Some(handler) = self.handlers.of(method, origin.call.and_then(Caller::on_request)) else {
             self.reply(origin, session, error_bytes(id, METHOD_NOT_FOUND, "this client has no handler for the method"));
             return;
         };
@@ -177,7 +179,7 @@ impl Router {
             if let Some(answer) = answered {
                 let body = match answer {
                     Ok(result) => result_bytes(&id, &result),
-                    Err(text) => error_bytes(&id, INTERNAL_ERROR, &text),
+                    Err(refusal) => refusal_bytes(&id, &refusal),
                 };
                 if of_a_call || !session.gone().is_cancelled() {
                     send_reply(&wire, &session, body).await;
@@ -228,12 +230,17 @@ impl Router {
     }
 
     /// Answers a request that the server put into a result, by the handler for it.
-    pub(crate) async fn ask(&self, method: &str, params: Option<&RawValue>) -> Result<Box<RawValue>, Unasked> {
-        let handler = self.handlers.of(method).ok_or(Unasked::NoHandler)?;
+    pub(crate) async fn ask(
+        &self,
+        method: &str,
+        params: Option<&RawValue>,
+        call: Option<CallHandler>,
+    ) -> Result<Box<RawValue>, Unasked> {
+        let handler = self.handlers.of(method, call).ok_or(Unasked::NoHandler)?;
         // The call that waits bounds the wait; the semaphore is never closed.
         let _slot = self.handler_slots.acquire().await;
         let params = params.and_then(|params| serde_json::from_str(params.get()).ok()).unwrap_or(Value::Null);
-        run(handler, params).await.map_err(Unasked::Failed)
+        run(handler, params).await.map_err(|refusal| Unasked::Failed(refusal.message))
     }
 
     fn progress(&self, params: Option<&RawValue>) {
@@ -289,12 +296,16 @@ async fn send_reply(wire: &Wire, session: &Session, body: Bytes) {
     }
 }
 
-async fn run(handler: RequestHandler, params: Value) -> Result<Box<RawValue>, String> {
+async fn run(handler: RequestHandler, params: Value) -> Result<Box<RawValue>, HandlerRefusal> {
+    let internal = |message: String| HandlerRefusal { code: INTERNAL_ERROR, message, data: None };
     let handled = std::panic::AssertUnwindSafe(async move { handler(params).await }).catch_unwind().await;
     match handled {
-        Ok(Ok(result)) => serde_json::value::to_raw_value(&result).map_err(|error| error.to_string()),
-        Ok(Err(error)) => Err(error.to_string()),
-        Err(_) => Err("the handler failed".to_owned()),
+        Ok(Ok(result)) => serde_json::value::to_raw_value(&result).map_err(|error| internal(error.to_string())),
+        Ok(Err(error)) => Err(match error.downcast::<HandlerRefusal>() {
+            Ok(refusal) => *refusal,
+            Err(error) => internal(error.to_string()),
+        }),
+        Err(_) => Err(internal("the handler failed".to_owned())),
     }
 }
 

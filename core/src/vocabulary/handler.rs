@@ -16,11 +16,34 @@ pub(crate) const CONCURRENT_HANDLERS: usize = 16;
 /// The notifications that a binding holds back for a host whose event loop is busy. A burst passes whole; what does not is counted and told.
 pub const NOTIFICATION_QUEUE: usize = 16_384;
 
-/// What a handler fails with. Its text is sent to the server.
+/// What a handler fails with. Its text is sent to the server, under the code -32603; a [`HandlerRefusal`] says its own.
 pub type HandlerError = Box<dyn std::error::Error + Send + Sync>;
+
+/// A handler's refusal in the words of JSON-RPC, for example -1 where the user said no to sampling: it reaches the server as it is.
+#[derive(Clone, Debug)]
+pub struct HandlerRefusal {
+    /// The code.
+    pub code: i64,
+    /// The message.
+    pub message: String,
+    /// More, if there is any.
+    pub data: Option<Value>,
+}
+
+impl fmt::Display for HandlerRefusal {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for HandlerRefusal {}
 
 /// Answers one kind of request of the server: gets the params, gives the result.
 pub(crate) type RequestHandler = Arc<dyn Fn(Value) -> BoxFuture<'static, Result<Value, HandlerError>> + Send + Sync>;
+
+/// Answers what the server asks while it carries out one call: gets method and params.
+pub(crate) type CallHandler =
+    Arc<dyn Fn(String, Value) -> BoxFuture<'static, Result<Value, HandlerError>> + Send + Sync>;
 
 /// Called for each notification of the server, in order, on the task that reads the stream: it must not block.
 pub(crate) type NotificationHandler = Arc<dyn Fn(&ServerNotification) + Send + Sync>;
@@ -53,9 +76,18 @@ pub struct Progress {
     pub message: Option<String>,
 }
 
+/// What the host has to say of one call while it runs.
+#[derive(Clone, Default)]
+pub(crate) struct CallHooks {
+    pub(crate) on_progress: Option<ProgressHandler>,
+    pub(crate) on_request: Option<CallHandler>,
+}
+
 /// What the host can do.
 #[derive(Clone, Default)]
 pub(crate) struct Handlers {
+    /// What is declared of the capabilities besides that there is a handler.
+    pub(crate) declared: Map<String, Value>,
     pub(crate) sampling: Option<RequestHandler>,
     pub(crate) elicitation: Option<RequestHandler>,
     pub(crate) roots: Option<RequestHandler>,
@@ -80,7 +112,7 @@ impl Handlers {
         self.notification.is_some() || self.sampling.is_some() || self.elicitation.is_some() || self.roots.is_some()
     }
 
-    /// The capabilities of the client: what there is a handler for.
+    /// The capabilities of the client: what there is a handler for, and what is declared besides.
     pub(crate) fn capabilities(&self) -> Map<String, Value> {
         let mut capabilities = Map::new();
         if self.sampling.is_some() {
@@ -92,17 +124,49 @@ impl Handlers {
         if self.roots.is_some() {
             capabilities.insert("roots".into(), serde_json::json!({ "listChanged": false }));
         }
+        for (name, declared) in &self.declared {
+            match (capabilities.get_mut(name).and_then(Value::as_object_mut), declared) {
+                (Some(own), Value::Object(declared)) => own.extend(declared.clone()),
+                _ => drop(capabilities.insert(name.clone(), declared.clone())),
+            }
+        }
         capabilities
     }
 
-    /// The handler of this request of the server.
-    pub(crate) fn of(&self, method: &str) -> Option<RequestHandler> {
-        match method {
+    /// What is declared and cannot be kept: a capability of the client that has no handler, or settings that are no object.
+    pub(crate) fn problem(&self) -> Option<String> {
+        self.declared.iter().find_map(|(name, declared)| {
+            let missing = match name.as_str() {
+                "sampling" => self.sampling.is_none(),
+                "elicitation" => self.elicitation.is_none(),
+                "roots" => self.roots.is_none(),
+                _ => false,
+            };
+            if missing {
+                Some(format!("{name} is declared, and there is no handler for it"))
+            } else {
+                (!declared.is_object()).then(|| format!("the settings of {name} are no JSON object"))
+            }
+        })
+    }
+
+    /// The handler of this request of the server: that of the call on whose stream it came, if it has one of its own, else the client's. A
+    /// call answers nothing that the client does not declare.
+    pub(crate) fn of(&self, method: &str, call: Option<CallHandler>) -> Option<RequestHandler> {
+        let own = match method {
             "sampling/createMessage" => self.sampling.clone(),
-            "elicitation/create" => self.elicitation.clone().map(with_schema_defaults),
+            "elicitation/create" => self.elicitation.clone(),
             "roots/list" => self.roots.clone(),
             _ => None,
-        }
+        }?;
+        let handler = match call {
+            Some(call) => {
+                let method = method.to_owned();
+                Arc::new(move |params| call(method.clone(), params))
+            }
+            None => own,
+        };
+        Some(if method == "elicitation/create" { with_schema_defaults(handler) } else { handler })
     }
 }
 
@@ -159,7 +223,7 @@ mod tests {
             elicitation: Some(boxed(move |_| std::future::ready(Ok(answer.clone())))),
             ..Handlers::default()
         };
-        handlers.of("elicitation/create").unwrap()
+        handlers.of("elicitation/create", None).unwrap()
     }
 
     fn asked() -> Value {
@@ -183,6 +247,31 @@ mod tests {
     #[test]
     fn only_what_has_a_handler_is_advertised() {
         assert_eq!(Handlers::default().capabilities(), Map::new());
-        assert!(Handlers::default().of("roots/list").is_none());
+        assert!(Handlers::default().of("roots/list", None).is_none());
+    }
+
+    #[test]
+    fn what_is_declared_goes_into_the_capability_that_has_a_handler() {
+        let mut handlers =
+            Handlers { roots: Some(boxed(|_| std::future::ready(Ok(json!({}))))), ..Handlers::default() };
+        handlers.declared =
+            json!({ "roots": { "listChanged": true }, "experimental": { "x": {} } }).as_object().cloned().unwrap();
+        assert_eq!(handlers.problem(), None);
+        let capabilities = Value::Object(handlers.capabilities());
+        assert_eq!(capabilities, json!({ "roots": { "listChanged": true }, "experimental": { "x": {} } }));
+        handlers.roots = None;
+        assert!(handlers.problem().unwrap().contains("roots"));
+        handlers.declared = json!({ "experimental": 1 }).as_object().cloned().unwrap();
+        assert!(handlers.problem().unwrap().contains("experimental"));
+    }
+
+    #[tokio::test]
+    async fn a_call_answers_only_what_the_client_declares() {
+        let call: CallHandler = Arc::new(|method, _| Box::pin(async move { Ok(json!(method)) }));
+        let handlers =
+            Handlers { roots: Some(boxed(|_| std::future::ready(Ok(json!("client"))))), ..Handlers::default() };
+        let answer = handlers.of("roots/list", Some(Arc::clone(&call))).unwrap()(Value::Null).await.unwrap();
+        assert_eq!(answer, "roots/list");
+        assert!(handlers.of("elicitation/create", Some(call)).is_none());
     }
 }

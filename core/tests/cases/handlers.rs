@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use oncewire::transport::scripted::{Reply, Server};
-use oncewire::{EventName, HandlerError};
+use oncewire::transport::scripted::{Reply, Scripted, Server};
+use oncewire::{EventName, HandlerError, HandlerRefusal};
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
@@ -97,6 +97,75 @@ async fn what_nobody_handles_is_answered_so_and_a_ping_is_answered() {
     assert_eq!(replies[0].message, json!({ "jsonrpc": "2.0", "id": 1, "result": {} }));
     assert_eq!(replies[1].message["error"]["code"], -32_601);
     client.close().await;
+}
+
+/// The stream of a call asks for the roots, and answers the call once that is answered.
+fn asking_for_roots(server: &Server) -> Arc<Scripted> {
+    let answered = Gate::new();
+    scripted(server, move |arrival, _| {
+        let answered = answered.clone();
+        async move {
+            match arrival.method() {
+                "tools/call" => {
+                    let result = json!({ "jsonrpc": "2.0", "id": arrival.message["id"], "result": { "content": [] } });
+                    let ask = json!({ "jsonrpc": "2.0", "id": "ask", "method": "roots/list" });
+                    let reply = Reply::event_stream().event(&ask).until(async move { answered.pass().await });
+                    Some(Ok(reply.event(&result)))
+                }
+                "" => {
+                    answered.open();
+                    None
+                }
+                _ => None,
+            }
+        }
+    })
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_may_answer_what_the_server_asks_on_its_stream() {
+    let exchange = asking_for_roots(&Server::new());
+    let client = builder(&exchange).on_roots(|_| async { Ok(json!("the client's")) }).connect().await.unwrap();
+    client
+        .call_tool("poke", NOTHING)
+        .on_request(|method, _| async move { Ok(json!({ "asked": method })) })
+        .await
+        .unwrap();
+    assert_eq!(exchange.ledger().of("")[0].message["result"], json!({ "asked": "roots/list" }));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refusal_of_a_handler_reaches_the_server_as_it_is() {
+    let exchange = asking_for_roots(&Server::new());
+    let refusal = || HandlerRefusal { code: -1, message: "the user said no".to_owned(), data: Some(json!([1])) };
+    let client = builder(&exchange).on_roots(move |_| async move { Err(refusal().into()) }).connect().await.unwrap();
+    client.call_tool("poke", NOTHING).await.unwrap();
+    let error = json!({ "code": -1, "message": "the user said no", "data": [1] });
+    assert_eq!(exchange.ledger().of("")[0].message["error"], error);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_notification_of_the_host_goes_out_once_on_the_current_session() {
+    let method = "notifications/roots/list_changed";
+    let server = Server::new();
+    let exchange = server.exchange();
+    let roots = json!({ "roots": { "listChanged": true } });
+    let client = builder(&exchange)
+        .on_roots(|_| async { Ok(json!({ "roots": [] })) })
+        .capabilities(roots.as_object().cloned().unwrap())
+        .connect()
+        .await
+        .unwrap();
+    assert_eq!(exchange.ledger().of("initialize")[0].message["params"]["capabilities"], roots);
+    client.notify(method, json!({ "n": 1 })).await.unwrap();
+    let sent = exchange.ledger().of(method);
+    assert_eq!(sent.len(), 1);
+    assert_eq!(sent[0].message, json!({ "jsonrpc": "2.0", "method": method, "params": { "n": 1 } }));
+    assert_eq!(sent[0].session(), Some("session-1"));
+    assert!(client.notify(method, json!(1)).await.is_err());
+    client.close().await;
+    assert!(client.notify(method, NOTHING).await.is_err());
+    assert_eq!(exchange.ledger().count(method), 1);
 }
 
 /// The first session asks for the roots, which takes 5 s; the test does something meanwhile and sees who replied.
