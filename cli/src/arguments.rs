@@ -1,0 +1,33 @@
+//! What can be typed. Each command has its own options in its own file; here they stand side by side.
+
+use clap::{Parser, Subcommand};
+
+use crate::list;
+
+/// An MCP client for the terminal: it never runs your tool twice without proof, never hangs on a dead stream, and recovers a lost session
+/// exactly once.
+#[derive(Debug, Parser)]
+#[command(name = "oncewire", bin_name = "oncewire", version, max_term_width = 120, after_help = EXIT_CODES)]
+pub(crate) struct Arguments {
+    /// Write JSON: the result as the server sent it, or one object that says what went wrong
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+
+    /// Show on standard error what the client does; more often, more of it
+    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    pub(crate) verbose: u8,
+
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Show the tools, resources and prompts of a server
+    List(list::Options),
+}
+
+/// In every help text: a script has to know them.
+const EXIT_CODES: &str = "Exit codes: 0 done; 1 something on this machine went wrong; 2 bad input, nothing was sent; 3 the call failed and did not run; \
+4 the call failed and may have run; 5 the server answered with an error; 6 the tool says that it failed; 130 interrupted (Ctrl+C); 143 terminated";

@@ -1,0 +1,204 @@
+//! Which server, and how the client reaches it: the options that every command shares, and the client that comes of them.
+
+mod headers;
+mod login;
+pub(crate) mod value;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use oncewire::{Client, ClientBuilder, Era, Error, TrustAnnotations};
+use serde::de::DeserializeOwned;
+
+use self::headers::HeaderOptions;
+use self::login::LoginOptions;
+pub(crate) use self::login::{Ask, tell};
+use self::value::{bytes_of, duration, expanded};
+use crate::exit::Exit;
+use crate::failure::{BadInput, Failure};
+use crate::interrupt::Interrupt;
+
+/// How the client reaches the server, and who it is there.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Connection")]
+pub(crate) struct ConnectionOptions {
+    /// The longest that a call may take, all of it [default: none]
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    timeout: Option<Duration>,
+
+    /// The longest silence of the server in a call [default: none]
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    idle_timeout: Option<Duration>,
+
+    /// The longest that one connection may take [default: 10s]
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    connect_timeout: Option<Duration>,
+
+    /// How long a server that is not up is waited for, where no --timeout says it; 0 not at all [default: 10s]
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    connect_patience: Option<Duration>,
+
+    /// Which era of MCP to speak: auto, legacy (with a handshake) or modern (2026-07-28)
+    #[arg(long, value_name = "ERA", default_value = "auto", value_parser = word::<Era>)]
+    era: Era,
+
+    /// Which hints of the server are leave to repeat a tool: none, read_only or hinted
+    #[arg(long, value_name = "HINTS", default_value = "hinted", value_parser = word::<TrustAnnotations>)]
+    trust_annotations: TrustAnnotations,
+
+    /// A file of root certificates (PEM) that count besides those of the machine; may be repeated
+    #[arg(long, value_name = "FILE")]
+    root_certificate: Vec<PathBuf>,
+
+    /// A file with the certificate (PEM) that the client shows, and its chain
+    #[arg(long, value_name = "FILE", requires = "client_key")]
+    client_certificate: Option<PathBuf>,
+
+    /// A file with its key (PEM)
+    #[arg(long, value_name = "FILE", requires = "client_certificate")]
+    client_key: Option<PathBuf>,
+
+    /// The proxy; `${NAME}` is read from the environment [default: that of the environment]
+    #[arg(long, value_name = "URL")]
+    proxy: Option<String>,
+
+    /// No proxy, whatever the environment says
+    #[arg(long, conflicts_with = "proxy")]
+    no_proxy: bool,
+
+    /// Speak HTTP/1.1 only
+    #[arg(long, conflicts_with = "http2_only")]
+    http1_only: bool,
+
+    /// Speak HTTP/2 only, also without TLS
+    #[arg(long)]
+    http2_only: bool,
+
+    #[command(flatten)]
+    headers: HeaderOptions,
+
+    #[command(flatten)]
+    login: LoginOptions,
+}
+
+/// Which server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Server {
+    /// Streamable HTTP at this URL; `${NAME}` in it is read from the environment.
+    Url(String),
+}
+
+impl Server {
+    /// The server that was named.
+    pub(crate) fn new(url: Option<&str>) -> Result<Self, BadInput> {
+        match url {
+            Some(url) => Ok(Self::Url(url.to_owned())),
+            None => Err(BadInput::new("URL", "it is missing: name the server")),
+        }
+    }
+}
+
+impl ConnectionOptions {
+    /// A builder with all of these options. Whoever sets another observer calls [`tell`] from it.
+    ///
+    /// # Errors
+    /// Names the option that cannot be used.
+    pub(crate) fn builder(&self, server: &Server, ask: Ask) -> Result<ClientBuilder, BadInput> {
+        let Server::Url(url) = server;
+        let mut builder = Client::builder(expanded("URL", url)?).on_event(tell);
+        if let Some(timeout) = self.timeout {
+            builder = builder.timeout(timeout);
+        }
+        if let Some(timeout) = self.idle_timeout {
+            builder = builder.idle_timeout(timeout);
+        }
+        if let Some(timeout) = self.connect_timeout {
+            builder = builder.connect_timeout(timeout);
+        }
+        if let Some(patience) = self.connect_patience {
+            builder = builder.connect_patience(patience);
+        }
+        builder = builder.era(self.era).trust_annotations(self.trust_annotations);
+        let mut certificates = Vec::new();
+        for path in &self.root_certificate {
+            certificates.extend(bytes_of("--root-certificate", path)?);
+            certificates.push(b'\n');
+        }
+        if !certificates.is_empty() {
+            builder = builder.root_certificates(certificates);
+        }
+        if let (Some(certificate), Some(key)) = (&self.client_certificate, &self.client_key) {
+            let certificate = bytes_of("--client-certificate", certificate)?;
+            builder = builder.client_certificate(certificate, bytes_of("--client-key", key)?);
+        }
+        if let Some(proxy) = &self.proxy {
+            builder = builder.proxy(expanded("--proxy", proxy)?);
+        }
+        if self.no_proxy {
+            builder = builder.no_proxy();
+        }
+        if self.http1_only {
+            builder = builder.http1_only();
+        }
+        if self.http2_only {
+            builder = builder.http2_only();
+        }
+        builder = self.headers.apply(builder)?;
+        if !self.login.is_off()
+            && !self.headers.logs_in()
+            && let Some(oauth) = self.login.oauth(ask)?
+        {
+            builder = builder.oauth(oauth);
+        }
+        Ok(builder)
+    }
+}
+
+/// Makes the client and waits for its handshake; a signal ends both.
+///
+/// # Errors
+/// An option that cannot be used, a handshake that failed, or a signal.
+pub(crate) async fn connect(builder: ClientBuilder, interrupt: &Interrupt) -> Result<Client, Failure> {
+    let client = builder.build().map_err(named)?;
+    let ready = until_interrupted(&client, interrupt, client.ready()).await;
+    if ready.is_err() {
+        client.close().await;
+    }
+    ready.map(|()| client)
+}
+
+/// Waits for a call. A signal closes the client: the server is told, and the call ends with the verdict on what is known of it.
+///
+/// # Errors
+/// The call failed, or a signal came.
+pub(crate) async fn until_interrupted<T>(
+    client: &Client,
+    interrupt: &Interrupt,
+    call: impl Future<Output = Result<T, Error>>,
+) -> Result<T, Failure> {
+    let mut call = std::pin::pin!(call);
+    let exit: Exit = tokio::select! {
+        biased;
+        result = &mut call => return result.map_err(Failure::Call),
+        exit = interrupt.given() => exit,
+    };
+    let (result, ()) = tokio::join!(call, client.close());
+    // An answer that came at the last moment is an answer.
+    result.map_err(|error| Failure::Interrupted(exit, Some(error)))
+}
+
+/// An option that the core refuses, under the name by which it is typed.
+fn named(error: Error) -> Failure {
+    let reason = error.failure().map(|failure| failure.reason.clone()).unwrap_or_default();
+    match reason.split_once(": ") {
+        Some(("url", problem)) => BadInput::new("URL", problem).into(),
+        Some((field, problem)) => BadInput::new(format!("--{}", field.replace('_', "-")), problem).into(),
+        None => Failure::Call(error),
+    }
+}
+
+/// One of the words that the core knows for this option.
+pub(crate) fn word<T: DeserializeOwned>(text: &str) -> Result<T, String> {
+    serde_json::from_value(text.into()).map_err(|error| error.to_string())
+}

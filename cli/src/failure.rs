@@ -1,0 +1,112 @@
+//! Why a command did not do what it was asked to, as text for a person or as one JSON object.
+
+use std::fmt;
+use std::io;
+
+use oncewire::Error;
+use serde_json::{Value, json};
+
+use crate::exit::Exit;
+
+/// Why it ends without success.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// An option or argument that cannot be used: nothing was sent.
+    BadInput(BadInput),
+    /// The call, or the handshake before it, failed.
+    Call(Error),
+    /// A signal ended the call; the error is its verdict. `None` if nothing was called when it came.
+    Interrupted(Exit, Option<Error>),
+    /// Something on this machine: what was done, and what the system said.
+    Local(String, io::Error),
+    /// Standard output cannot be written to.
+    Output(io::Error),
+}
+
+/// An option or argument that cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct BadInput {
+    /// As it is typed: `--timeout`, or the name of a tool's argument.
+    pub(crate) argument: String,
+    /// What is wrong with it, and what would be right. Never the value of a secret.
+    pub(crate) problem: String,
+}
+
+impl BadInput {
+    pub(crate) fn new(argument: impl Into<String>, problem: impl Into<String>) -> Self {
+        Self { argument: argument.into(), problem: problem.into() }
+    }
+}
+
+impl fmt::Display for BadInput {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}: {}", self.argument, self.problem)
+    }
+}
+
+impl From<BadInput> for Failure {
+    fn from(bad: BadInput) -> Self {
+        Self::BadInput(bad)
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self::Call(error)
+    }
+}
+
+impl Failure {
+    /// The code to end with.
+    pub(crate) fn exit(&self) -> Exit {
+        match self {
+            Self::BadInput(_) => Exit::BadInput,
+            Self::Call(error) => Exit::of(error),
+            Self::Interrupted(exit, _) => *exit,
+            Self::Local(..) | Self::Output(_) => Exit::Failure,
+        }
+    }
+
+    /// Whoever read our output has gone: there is nobody to tell.
+    pub(crate) fn is_unheard(&self) -> bool {
+        matches!(self, Self::Output(error) if error.kind() == io::ErrorKind::BrokenPipe)
+    }
+
+    /// One object: that of the core where a call failed, and the same fields otherwise.
+    pub(crate) fn to_json(&self) -> Value {
+        let not_sent = |kind: &str| json!({ "kind": kind, "execution": "not_executed", "proof": "never_sent", "text": self.to_string() });
+        match self {
+            Self::BadInput(bad) => {
+                let mut value = not_sent("config");
+                value["argument"] = bad.argument.as_str().into();
+                value["reason"] = bad.problem.as_str().into();
+                value
+            }
+            Self::Call(error) => error.to_json(),
+            Self::Interrupted(_, Some(error)) => {
+                let mut value = error.to_json();
+                value["interrupted"] = true.into();
+                value
+            }
+            Self::Interrupted(_, None) => {
+                let mut value = not_sent("cancelled");
+                value["interrupted"] = true.into();
+                value
+            }
+            Self::Local(..) | Self::Output(_) => json!({ "kind": "local", "text": self.to_string() }),
+        }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::BadInput(bad) => write!(formatter, "{bad}; nothing was sent"),
+            Self::Call(error) => error.fmt(formatter),
+            Self::Interrupted(_, Some(error)) => write!(formatter, "interrupted: {error}"),
+            Self::Interrupted(_, None) => formatter.write_str("interrupted; nothing was called"),
+            Self::Local(doing, error) => write!(formatter, "cannot {doing}: {error}"),
+            Self::Output(error) => write!(formatter, "cannot write to standard output: {error}"),
+        }
+    }
+}

@@ -1,0 +1,7 @@
+//! The command `oncewire`.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    ExitCode::from(oncewire_cli::run(std::env::args_os()))
+}

@@ -1,0 +1,7 @@
+//! The command as a process of its own, against the fault server: what it writes, how it ends, and what the server's ledger says of it.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
+
+mod list;
+mod support;
+mod usage;
