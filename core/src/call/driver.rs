@@ -16,7 +16,7 @@ use crate::exchange::text;
 use crate::exchange::wire::Unready;
 use crate::policy::backoff::{Backoff, NEVER_SENT_MAX};
 use crate::policy::decide::{Ambiguity, Counts, Hints, SessionStanding, Situation, TokenStanding, Wait};
-use crate::session::subscriptions::Wish;
+use crate::session::subscriptions::wishes::Wish;
 use crate::transport::classify::Class;
 use crate::vocabulary::error::Error;
 use crate::vocabulary::outcome::{Execution, Kind, Phase};

@@ -12,7 +12,6 @@ use super::spec::Answered;
 use super::verdict::{self, Circumstances};
 use crate::session::Session;
 use crate::session::discover::DISCOVER;
-use crate::session::subscriptions::Acknowledgement;
 use crate::vocabulary::error::Error;
 use crate::vocabulary::method::Method;
 use crate::vocabulary::outcome::{Kind, Phase};
@@ -58,21 +57,11 @@ impl Driver {
         let acknowledged = subscriptions.renew(session.generation);
         tokio::select! {
             acknowledgement = acknowledged => {
-                let Some(wish) = self.wish.take() else { return Ok(StandIn::Done(nothing(session))) };
-                let (kind, reason) = match acknowledgement {
-                    Acknowledgement::Given(agreed) if wish.is_in(&agreed) => {
-                        wish.granted();
-                        return Ok(StandIn::Done(nothing(session)));
-                    }
-                    Acknowledgement::Given(_) => (Kind::Protocol, "the server does not tell of changes of this resource"),
-                    Acknowledgement::Refused => (Kind::Protocol, "the server offers no subscriptions"),
-                    Acknowledgement::Lost => {
-                        (Kind::StreamEnded, "the stream of subscriptions ended again and again before the server agreed")
-                    }
-                };
-                wish.refused();
-                let circumstances = Circumstances { reason: reason.to_owned(), ..Circumstances::default() };
-                Err(verdict::failed(&self.record, kind, Phase::Queued, circumstances))
+                let denied = self.wish.take().map_or(Ok(()), |wish| wish.settle(&acknowledgement));
+                denied.map(|()| StandIn::Done(nothing(session))).map_err(|denied| {
+                    let circumstances = Circumstances { reason: denied.reason.to_owned(), ..Circumstances::default() };
+                    verdict::failed(&self.record, denied.kind, Phase::Queued, circumstances)
+                })
             }
             () = session.retired().cancelled() => Ok(StandIn::Moved),
         }

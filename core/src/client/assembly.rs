@@ -17,7 +17,7 @@ use crate::session::listener::Listener;
 use crate::session::restorable::SharedRestorable;
 use crate::session::router::Router;
 use crate::session::sessions::Sessions;
-use crate::session::subscriptions::Subscriptions;
+use crate::session::subscriptions::wishes::Subscriptions;
 use crate::session::terms::{Introduction, Terms};
 use crate::session::tools::ToolHints;
 use crate::session::twin::Twins;

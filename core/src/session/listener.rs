@@ -18,7 +18,7 @@ use tokio::time::{Instant, sleep, timeout};
 
 use super::Session;
 use super::opens::{Brought, Opens};
-use super::subscriptions::Subscriptions;
+use super::subscriptions::wishes::Subscriptions;
 use crate::exchange::answer::{Activity, Limits, REFUSAL_PATIENCE};
 use crate::exchange::carrier::{Carrier, Hearing};
 use crate::exchange::sse::stream::{Item, SseStream};

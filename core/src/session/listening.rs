@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::Session;
 use super::listener::Doubts;
 use super::sessions::Sessions;
-use super::subscriptions::Subscriptions;
+use super::subscriptions::wishes::Subscriptions;
 
 impl Doubts for Sessions {
     fn suspect(self: Arc<Self>, session: &Session) {

@@ -4,7 +4,6 @@ pub(crate) mod cache;
 pub(crate) mod discover;
 mod handle;
 pub(crate) mod handshake;
-pub(crate) mod listen;
 pub(crate) mod listener;
 mod listening;
 mod opens;

@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::Session;
 use super::cache::ResultCache;
-use super::subscriptions::ACKNOWLEDGED;
+use super::subscriptions::acknowledged::ACKNOWLEDGED;
 use super::tools::ToolHints;
 use crate::exchange::caller::Caller;
 use crate::exchange::carrier::Carrier;

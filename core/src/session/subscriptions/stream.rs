@@ -1,5 +1,5 @@
 //! The stream of `subscriptions/listen`, on which a server of the modern era may speak unasked (MCP 2026-07-28, basic, subscriptions). The
-//! GET stream of the handshake era is in `listener.rs`, the bounds of both are in `opens.rs`.
+//! GET stream of the handshake era is in `session/listener.rs`, the bounds of both are in `session/opens.rs`.
 //!
 //! There, a server that was away long enough to exhaust them has lost the session too, and the next one has a stream of its own. Here
 //! nothing is lost with the server: the stream that was given up is issued again when an answer to a call shows that it is back.
@@ -12,10 +12,10 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 
-use super::Session;
-use super::listener::Listener;
-use super::opens::{Brought, GAP_MAX, Opens};
-use super::subscriptions::{ACKNOWLEDGED, Acknowledgement, Agreed};
+use super::super::Session;
+use super::super::listener::Listener;
+use super::super::opens::{Brought, GAP_MAX, Opens};
+use super::acknowledged::{ACKNOWLEDGED, Acknowledgement, Agreed};
 use crate::exchange::answer::Position;
 use crate::exchange::post::Post;
 use crate::exchange::request::Request;
@@ -61,7 +61,7 @@ enum Stream {
 impl Listener {
     /// Listens until the session is no longer the current one. A stream that is lost is issued anew, within bounds; one that is off begins
     /// again when somebody subscribes, or when the server is back.
-    pub(super) async fn subscribe(&self, session: Arc<Session>) {
+    pub(in super::super) async fn subscribe(&self, session: Arc<Session>) {
         let subscriptions = &self.subscriptions;
         let generation = session.generation;
         let mut changes = subscriptions.changes();

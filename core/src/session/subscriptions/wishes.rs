@@ -1,50 +1,15 @@
-//! What a client wants to be told in the modern era, and whether the server has agreed to tell it.
-//!
-//! The stream of `subscriptions/listen` has one filter from its beginning to its end. To change it, the stream is issued anew; whoever
-//! changes it waits until the server has acknowledged a filter that is no older than the change.
+//! What a client wants to be told, and whether the server has agreed to tell it. Whoever changes the filter waits until the server has
+//! acknowledged one that is no older than the change.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use tokio::sync::watch;
 
-use super::restorable::{Restorable, SharedRestorable};
-
-/// The first message of the stream: it says what the server will tell.
-pub(crate) const ACKNOWLEDGED: &str = "notifications/subscriptions/acknowledged";
-
-/// What the server said of the filter.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Acknowledgement {
-    /// It tells of what was asked for, as far as it agreed to.
-    Given(Agreed),
-    /// It offers no such stream.
-    Refused,
-    /// Nothing: the stream was lost again and again.
-    Lost,
-}
-
-/// The resources that the server agreed to tell of (MCP 2026-07-28, schema, SubscriptionsAcknowledgedNotification: the subset of the
-/// filter that it honours); all that were asked for, if it does not say.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Agreed(Option<Arc<[String]>>);
-
-impl Agreed {
-    pub(super) fn of(params: Option<&RawValue>) -> Self {
-        let params = params.and_then(|params| serde_json::from_str::<Value>(params.get()).ok()).unwrap_or_default();
-        let told = params.get("notifications").and_then(Value::as_object);
-        Self(told.map(|told| {
-            let uris = told.get("resourceSubscriptions").and_then(Value::as_array);
-            uris.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
-        }))
-    }
-
-    fn includes(&self, uri: &str) -> bool {
-        self.0.as_ref().is_none_or(|uris| uris.iter().any(|agreed| agreed == uri))
-    }
-}
+use super::super::restorable::{Restorable, SharedRestorable};
+use super::acknowledged::Acknowledgement;
+use crate::vocabulary::outcome::Kind;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Heard {
@@ -83,22 +48,36 @@ pub(crate) struct Wish {
 }
 
 impl Wish {
-    /// Is it among what the server agreed to?
-    pub(crate) fn is_in(&self, agreed: &Agreed) -> bool {
-        agreed.includes(&self.uri)
+    /// What the server said of it. An error says why there is no subscription.
+    pub(crate) fn settle(mut self, said: &Acknowledgement) -> Result<(), Denied> {
+        let (kind, reason) = match said {
+            Acknowledgement::Given(agreed) if agreed.includes(&self.uri) => {
+                self.granted();
+                return Ok(());
+            }
+            Acknowledgement::Given(_) => (Kind::Protocol, "the server does not tell of changes of this resource"),
+            Acknowledgement::Refused => (Kind::Protocol, "the server offers no subscriptions"),
+            Acknowledgement::Lost => {
+                (Kind::StreamEnded, "the stream of subscriptions ended again and again before the server agreed")
+            }
+        };
+        self.refused = true;
+        Err(Denied { kind, reason })
     }
 
     /// The server agreed.
-    pub(crate) fn granted(self) {
+    pub(crate) fn granted(&self) {
         if let Some(waiting) = self.subscriptions.waiting().get_mut(&self.uri) {
             waiting.fresh = false;
         }
     }
+}
 
-    /// The server did not agree.
-    pub(crate) fn refused(mut self) {
-        self.refused = true;
-    }
+/// Why a wish was not granted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Denied {
+    pub(crate) kind: Kind,
+    pub(crate) reason: &'static str,
 }
 
 impl Drop for Wish {
@@ -174,23 +153,23 @@ impl Subscriptions {
     }
 
     /// Is there anything that was subscribed to?
-    pub(super) fn any(&self) -> bool {
+    pub(in super::super) fn any(&self) -> bool {
         !self.restorable().subscriptions.is_empty()
     }
 
     /// The changes of the filter, from now on.
-    pub(super) fn changes(&self) -> watch::Receiver<u64> {
+    pub(in super::super) fn changes(&self) -> watch::Receiver<u64> {
         self.changes.subscribe()
     }
 
     /// The server has said something of the filter as it was at this change.
-    pub(super) fn hear(&self, generation: u64, change: u64, acknowledgement: Acknowledgement) {
+    pub(in super::super) fn hear(&self, generation: u64, change: u64, acknowledgement: Acknowledgement) {
         self.heard.send_replace(Heard { generation, change, acknowledgement: Some(acknowledgement) });
     }
 
     /// The filter of the stream (MCP 2026-07-28, schema, SubscriptionFilter): list changes that the server announces, where the host wants
     /// to hear unasked, and the resources that were subscribed to. `None` if there is nothing to listen to.
-    pub(super) fn filter(&self, capabilities: &Value, unasked: bool) -> Option<Value> {
+    pub(in super::super) fn filter(&self, capabilities: &Value, unasked: bool) -> Option<Value> {
         let mut filter = Map::new();
         for (capability, member) in
             [("tools", "toolsListChanged"), ("prompts", "promptsListChanged"), ("resources", "resourcesListChanged")]
@@ -214,6 +193,7 @@ mod tests {
 
     use std::sync::Arc;
 
+    use super::super::acknowledged::Agreed;
     use super::*;
 
     #[test]
@@ -228,15 +208,6 @@ mod tests {
         assert_eq!(subscriptions.filter(&Value::Null, true), Some(json!({ "resourceSubscriptions": ["mem://a"] })));
     }
 
-    #[test]
-    fn what_was_agreed_to_is_what_the_server_says() {
-        let of = |params: Value| Agreed::of(Some(&serde_json::value::to_raw_value(&params).unwrap()));
-        let said = of(json!({ "notifications": { "toolsListChanged": true, "resourceSubscriptions": ["mem://a"] } }));
-        assert!(said.includes("mem://a") && !said.includes("mem://b"));
-        assert!(!of(json!({ "notifications": {} })).includes("mem://a"));
-        assert!(of(json!({})).includes("mem://a") && Agreed::of(None).includes("mem://a"));
-    }
-
     #[tokio::test]
     async fn the_last_caller_that_leaves_takes_a_wish_along_that_was_not_granted() {
         let subscriptions = Arc::new(Subscriptions::new(Arc::default()));
@@ -247,11 +218,12 @@ mod tests {
         drop(second);
         assert_eq!((wanted(), *subscriptions.changes.borrow()), (0, 1));
         let (first, second) = (subscriptions.wish("mem://a"), subscriptions.wish("mem://a"));
-        second.granted();
+        second.settle(&Acknowledgement::Given(Agreed::default())).unwrap();
         drop(first);
         drop(subscriptions.wish("mem://a"));
         assert_eq!(wanted(), 1, "it was granted");
-        subscriptions.wish("mem://b").refused();
+        let denied = subscriptions.wish("mem://b").settle(&Acknowledgement::Refused).unwrap_err();
+        assert_eq!(denied.kind, Kind::Protocol);
         assert_eq!((wanted(), *subscriptions.changes.borrow()), (1, 1));
         assert!(subscriptions.waiting().is_empty());
     }
