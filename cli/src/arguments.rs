@@ -2,7 +2,7 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::list;
+use crate::{call, list, login, prompt, read, shells, watch};
 
 /// An MCP client for the terminal: it never runs your tool twice without proof, never hangs on a dead stream, and recovers a lost session
 /// exactly once.
@@ -26,6 +26,24 @@ pub(crate) struct Arguments {
 pub(crate) enum Command {
     /// Show the tools, resources and prompts of a server
     List(list::Options),
+    /// Call a tool
+    Call(call::Options),
+    /// Show what a resource holds
+    Read(read::Options),
+    /// Show a prompt, filled in
+    Prompt(prompt::Options),
+    /// Show what a server says unasked, and what becomes of the session, until Ctrl+C
+    Watch(watch::Options),
+    /// Log in to a server, for all programs of this user
+    Login(login::Options),
+    /// End the login with a server, for all programs of this user
+    Logout(login::Options),
+    /// Show the stored login with a server; exit code 1 if there is none that can be used
+    Status(login::Options),
+    /// Write the completion script of a shell
+    Completions(shells::CompletionOptions),
+    /// Write the pages of the manual
+    Man(shells::ManOptions),
 }
 
 /// In every help text: a script has to know them.

@@ -20,7 +20,6 @@ pub(crate) enum Exit {
     /// The server answered with a JSON-RPC error.
     Answered = 5,
     /// The tool ran, and says that it failed (`isError`).
-    #[allow(dead_code, reason = "said by the next command")]
     ToolFailed = 6,
     /// SIGINT, Ctrl+C: 128 and the number of the signal, as shells have it. The verdict is in the text.
     Interrupted = 130,

@@ -15,8 +15,8 @@ pub(crate) enum Failure {
     BadInput(BadInput),
     /// The call, or the handshake before it, failed.
     Call(Error),
-    /// A signal ended the call; the error is its verdict. `None` if nothing was called when it came.
-    Interrupted(Exit, Option<Error>),
+    /// A signal ended the call, or the handshake before it; the error is its verdict.
+    Interrupted(Exit, Error),
     /// Something on this machine: what was done, and what the system said.
     Local(String, io::Error),
     /// Standard output cannot be written to.
@@ -74,22 +74,14 @@ impl Failure {
 
     /// One object: that of the core where a call failed, and the same fields otherwise.
     pub(crate) fn to_json(&self) -> Value {
-        let not_sent = |kind: &str| json!({ "kind": kind, "execution": "not_executed", "proof": "never_sent", "text": self.to_string() });
         match self {
             Self::BadInput(bad) => {
-                let mut value = not_sent("config");
-                value["argument"] = bad.argument.as_str().into();
-                value["reason"] = bad.problem.as_str().into();
-                value
+                json!({ "kind": "config", "execution": "not_executed", "proof": "never_sent", "argument": bad.argument,
+                    "reason": bad.problem, "text": self.to_string() })
             }
             Self::Call(error) => error.to_json(),
-            Self::Interrupted(_, Some(error)) => {
+            Self::Interrupted(_, error) => {
                 let mut value = error.to_json();
-                value["interrupted"] = true.into();
-                value
-            }
-            Self::Interrupted(_, None) => {
-                let mut value = not_sent("cancelled");
                 value["interrupted"] = true.into();
                 value
             }
@@ -103,8 +95,7 @@ impl fmt::Display for Failure {
         match self {
             Self::BadInput(bad) => write!(formatter, "{bad}; nothing was sent"),
             Self::Call(error) => error.fmt(formatter),
-            Self::Interrupted(_, Some(error)) => write!(formatter, "interrupted: {error}"),
-            Self::Interrupted(_, None) => formatter.write_str("interrupted; nothing was called"),
+            Self::Interrupted(_, error) => write!(formatter, "interrupted: {error}"),
             Self::Local(doing, error) => write!(formatter, "cannot {doing}: {error}"),
             Self::Output(error) => write!(formatter, "cannot write to standard output: {error}"),
         }

@@ -6,13 +6,20 @@
 #![forbid(unsafe_code)]
 
 mod arguments;
+mod call;
 mod connection;
+mod content;
 mod exit;
 mod failure;
 mod interrupt;
 mod list;
 mod logging;
+mod login;
 mod output;
+mod prompt;
+mod read;
+mod shells;
+mod watch;
 
 use std::ffi::OsString;
 
@@ -77,6 +84,15 @@ fn carried_out(parsed: Arguments) -> Result<Exit, Failure> {
 async fn dispatch(command: Command, context: &Context) -> Result<Exit, Failure> {
     match command {
         Command::List(options) => list::run(&options, context).await,
+        Command::Call(options) => call::run(&options, context).await,
+        Command::Read(options) => read::run(&options, context).await,
+        Command::Prompt(options) => prompt::run(&options, context).await,
+        Command::Watch(options) => watch::run(&options, context).await,
+        Command::Login(options) => login::log_in(&options, context).await,
+        Command::Logout(options) => login::log_out(&options, context).await,
+        Command::Status(options) => login::status(&options, context).await,
+        Command::Completions(options) => shells::completions(&options),
+        Command::Man(options) => shells::man(&options),
     }
 }
 
@@ -106,7 +122,12 @@ fn usage(error: &clap::Error, json: bool) -> u8 {
         let text = error.render().to_string();
         let problem = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
         let argument = match error.get(clap::error::ContextKind::InvalidArg) {
-            Some(argument) => argument.to_string(),
+            // `--timeout <DURATION>`, `[NAME=VALUE]...`
+            Some(argument) => {
+                let shown = argument.to_string();
+                let first = shown.split_whitespace().next().unwrap_or_default();
+                first.trim_end_matches("...").trim_matches(['[', ']', '<', '>']).to_owned()
+            }
             None => "arguments".to_owned(),
         };
         return told(&BadInput::new(argument, problem).into(), true).code();

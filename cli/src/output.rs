@@ -29,7 +29,6 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
 ///
 /// # Errors
 /// As [`print`].
-#[allow(dead_code, reason = "for the next command")]
 pub(crate) fn print_foreign(text: &str) -> Result<(), Failure> {
     if is_terminal() { print(&harmless(text)) } else { print(text) }
 }
@@ -62,7 +61,6 @@ pub(crate) fn styled(text: &str, style: Style) -> String {
 ///
 /// # Errors
 /// As [`print`].
-#[allow(dead_code, reason = "for the next command")]
 pub(crate) fn print_bytes(bytes: &[u8]) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
     out.write_all(bytes).and_then(|()| out.flush()).map_err(Failure::Output)

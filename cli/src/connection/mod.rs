@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
+use oncewire::oauth::OAuth;
 use oncewire::{Client, ClientBuilder, Era, Error, TrustAnnotations};
 use serde::de::DeserializeOwned;
 
@@ -97,6 +98,12 @@ impl Server {
             None => Err(BadInput::new("URL", "it is missing: name the server")),
         }
     }
+
+    /// Its URL.
+    pub(crate) fn url(&self) -> Result<String, BadInput> {
+        let Self::Url(url) = self;
+        expanded("URL", url)
+    }
 }
 
 impl ConnectionOptions {
@@ -105,8 +112,7 @@ impl ConnectionOptions {
     /// # Errors
     /// Names the option that cannot be used.
     pub(crate) fn builder(&self, server: &Server, ask: Ask) -> Result<ClientBuilder, BadInput> {
-        let Server::Url(url) = server;
-        let mut builder = Client::builder(expanded("URL", url)?).on_event(tell);
+        let mut builder = Client::builder(server.url()?).on_event(tell);
         if let Some(timeout) = self.timeout {
             builder = builder.timeout(timeout);
         }
@@ -153,6 +159,22 @@ impl ConnectionOptions {
         }
         Ok(builder)
     }
+
+    /// The login that these options describe, whether it is used or not; `None` if there is nowhere to keep one.
+    ///
+    /// # Errors
+    /// Names the option that cannot be used.
+    pub(crate) fn oauth(&self, ask: Ask) -> Result<Option<OAuth>, BadInput> {
+        self.login.oauth(ask)
+    }
+}
+
+/// Makes the client; nothing is sent.
+///
+/// # Errors
+/// An option that cannot be used, under the name by which it is typed.
+pub(crate) fn build(builder: ClientBuilder) -> Result<Client, Failure> {
+    builder.build().map_err(named)
 }
 
 /// Makes the client and waits for its handshake; a signal ends both.
@@ -160,7 +182,7 @@ impl ConnectionOptions {
 /// # Errors
 /// An option that cannot be used, a handshake that failed, or a signal.
 pub(crate) async fn connect(builder: ClientBuilder, interrupt: &Interrupt) -> Result<Client, Failure> {
-    let client = builder.build().map_err(named)?;
+    let client = build(builder)?;
     let ready = until_interrupted(&client, interrupt, client.ready()).await;
     if ready.is_err() {
         client.close().await;
@@ -185,7 +207,7 @@ pub(crate) async fn until_interrupted<T>(
     };
     let (result, ()) = tokio::join!(call, client.close());
     // An answer that came at the last moment is an answer.
-    result.map_err(|error| Failure::Interrupted(exit, Some(error)))
+    result.map_err(|error| Failure::Interrupted(exit, error))
 }
 
 /// An option that the core refuses, under the name by which it is typed.

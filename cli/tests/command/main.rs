@@ -2,6 +2,11 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
+mod call;
+mod interrupt;
 mod list;
+mod login;
+mod others;
 mod support;
 mod usage;
+mod watch;

@@ -5,11 +5,12 @@ use std::time::Duration;
 
 use oncewire_tests::server::{FaultServer, Options, Script};
 use serde_json::Value;
+use tokio::io::AsyncWriteExt as _;
 use tokio::process::{Child, Command};
 use tokio::time::timeout;
 
 /// Nothing here takes as long; if it does, the command hangs.
-const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A fault server with these options and rules.
 pub(crate) async fn server(options: Options, rules: Value) -> FaultServer {
@@ -53,7 +54,15 @@ pub(crate) async fn ended(child: Child) -> Ran {
 }
 
 /// Waits for something that the server sees.
-#[allow(dead_code, reason = "for the next command")]
 pub(crate) async fn seen(what: impl Future<Output = ()>) {
     timeout(PATIENCE, what).await.expect("the server waits in vain");
+}
+
+/// Runs it with this on its standard input.
+pub(crate) async fn run_with_input(arguments: &[&str], input: &str) -> Ran {
+    let mut child = oncewire(arguments).stdin(Stdio::piped()).spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(input.as_bytes()).await.unwrap();
+    drop(stdin);
+    ended(child).await
 }

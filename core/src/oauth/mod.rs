@@ -9,7 +9,7 @@
 //! | `grants` | logins without a person |
 //! | `token_request`, `classify` | one request to a token endpoint, and what its answer means |
 //! | `refresh`, `step_up` | how a login is renewed, and widened |
-//! | `record`, `store`, `login` | how it is kept, and shared by all processes of the machine |
+//! | `record`, `store`, `login`, `stored` | how it is kept, shared by all processes of the machine, and shown |
 //! | `jwt`, `proof`, `pkce`, `random` | what is signed, proved and not to be guessed |
 
 mod addresses;
@@ -36,12 +36,14 @@ mod registration;
 mod revoke;
 mod step_up;
 mod store;
+mod stored;
 mod token_request;
 
 #[doc(hidden)]
 pub use given::Asked;
 pub use options::OAuth;
 pub use store::{FileStore, LoginStore, MemoryStore, StoreError, StoreErrorKind};
+pub use stored::StoredLogin;
 
 pub(crate) use error::LoginError;
 pub(crate) use fetch::Fetch;
