@@ -21,6 +21,7 @@ export type EventName =
   | "restore_failed"
   | "tool_dropped"
   | "message_dropped"
+  | "server_stderr"
   | "login_needed"
   | "login_done"
   | "token_refreshed"

@@ -41,6 +41,10 @@ mod options_page {}
 #[doc = include_str!("../../docs/oauth.md")]
 mod oauth_page {}
 
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/stdio.md")]
+mod stdio_page {}
+
 mod auth;
 mod call;
 mod client;
@@ -65,6 +69,7 @@ pub use protocol::results::{
     ReadResourceResult, Resource, ResourceTemplate, Tool,
 };
 pub use session::state::ClientState;
+pub use transport::stdio::{INHERITED, Inherit, ServerCommand};
 pub use vocabulary::config::{Era, OptionError, Recovery, Resend, TrustAnnotations};
 pub use vocabulary::error::{Error, Failure, RpcFailure};
 pub use vocabulary::event::{EVENT_QUEUE, Event, EventName, EventStream};

@@ -6,10 +6,12 @@
 //! - [`authorization`] makes such a server an authorization server too, or one that takes the tokens of one.
 //! - [`control`] lets one process host many such servers and drives them over HTTP with JSON, for the runners in
 //!   other languages.
+//! - [`stdio`] is such a server on stdio: a process that ends where its script says so.
 //! - [`vector`] is the format of the scenarios, their expansion into single cases, and the judge that compares what a
 //!   client reported and what the ledger holds with what the scenario expects. There is one judge for all languages.
 
 pub mod authorization;
 pub mod control;
 pub mod server;
+pub mod stdio;
 pub mod vector;

@@ -55,6 +55,7 @@ EventName = Literal[
     "restore_failed",
     "tool_dropped",
     "message_dropped",
+    "server_stderr",
     "login_needed",
     "login_done",
     "token_refreshed",

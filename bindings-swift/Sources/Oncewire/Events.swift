@@ -23,6 +23,7 @@ public struct EventName: Word {
     public static let restoreFailed = EventName(rawValue: "restore_failed")
     public static let toolDropped = EventName(rawValue: "tool_dropped")
     public static let messageDropped = EventName(rawValue: "message_dropped")
+    public static let serverStderr = EventName(rawValue: "server_stderr")
     public static let loginNeeded = EventName(rawValue: "login_needed")
     public static let loginDone = EventName(rawValue: "login_done")
     public static let tokenRefreshed = EventName(rawValue: "token_refreshed")

@@ -70,7 +70,9 @@ async fn list(engine: &Engine, session: &Arc<Session>) -> Result<Vec<Box<RawValu
         let probe = Probe::new();
         let mut position = Position::default();
         let (ended, sent) = attempt.run_as(request, None, probe.clone(), &mut position).await;
-        let ExchangeEnd::Head { answer: Answer::Result(raw), .. } = ended else {
+        let (ExchangeEnd::Head { answer: Answer::Result(raw), .. }
+        | ExchangeEnd::Message { answer: Answer::Result(raw) }) = ended
+        else {
             let (end, sent) = (ended.end(&position).ok_or(None)?, sent.ok_or(None)?);
             let evidence = sent.evidence(&engine.wire, &**session, probe.body_taken(), false, end);
             return Err(sent.token.filter(|_| classify::call(&evidence).class == Class::Unauthorized));

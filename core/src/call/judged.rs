@@ -86,6 +86,12 @@ impl JudgedAttempt {
                 words = answer.words(status, &headers);
                 Some(answer)
             }
+            ExchangeEnd::Message { answer } => {
+                if let Answer::Missing { excerpt, .. } = &answer {
+                    circumstances.excerpt = Some(excerpt.clone()).filter(|excerpt| !excerpt.is_empty());
+                }
+                Some(answer)
+            }
             ExchangeEnd::NoHead(failure) => {
                 circumstances.source = Some(Arc::new(failure));
                 None

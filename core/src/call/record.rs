@@ -84,6 +84,9 @@ pub(crate) struct InFlight {
     pub(crate) probe: Probe,
     started: SystemTime,
     started_at: Instant,
+    /// Its answer began.
+    answering: bool,
+    /// With this head, where the binding has heads.
     head: Option<StatusCode>,
     progress_seen: bool,
     resuming: bool,
@@ -93,17 +96,17 @@ pub(crate) struct InFlight {
 
 impl InFlight {
     fn phase(&self) -> Phase {
-        match (self.resuming, self.head, self.probe.body_taken()) {
+        match (self.resuming, self.answering, self.probe.body_taken()) {
             (true, ..) => Phase::Resuming,
-            (false, Some(_), _) => Phase::Streaming,
-            (false, None, true) => Phase::AwaitingHeaders,
-            (false, None, false) => Phase::Connecting,
+            (false, true, _) => Phase::Streaming,
+            (false, false, true) => Phase::AwaitingHeaders,
+            (false, false, false) => Phase::Connecting,
         }
     }
 
     /// The server may be at work on it: it must be told if nobody waits any more.
     pub(crate) fn may_be_running(&self) -> bool {
-        self.head.is_some() || self.probe.body_taken()
+        self.answering || self.probe.body_taken()
     }
 
     fn conclude(self, conclusion: &Conclusion) -> Attempt {
@@ -119,7 +122,7 @@ impl InFlight {
             http_status: self.head.map(|status| status.as_u16()),
             started: self.started,
             elapsed: self.started_at.elapsed(),
-            response_started: self.head.is_some(),
+            response_started: self.answering,
             progress_seen: self.progress_seen,
         }
     }
@@ -136,9 +139,10 @@ impl Caller for CallRecord {
         course.token = token;
     }
 
-    fn saw_head(&self, status: StatusCode) {
+    fn saw_head(&self, status: Option<StatusCode>) {
         if let Some(in_flight) = &mut self.course().in_flight {
-            in_flight.head = Some(status);
+            in_flight.answering = true;
+            in_flight.head = status;
         }
     }
 
@@ -210,6 +214,7 @@ impl CallRecord {
             probe,
             started: SystemTime::now(),
             started_at: Instant::now(),
+            answering: false,
             head: None,
             progress_seen: false,
             resuming: false,
@@ -267,7 +272,7 @@ impl CallRecord {
         let mut course = self.course();
         let in_flight = course.in_flight.take()?;
         let taken = in_flight.probe.seal();
-        let conclusion = classify::interrupted(kind, taken || in_flight.head.is_some());
+        let conclusion = classify::interrupted(kind, taken || in_flight.answering);
         let to_cancel = in_flight
             .may_be_running()
             .then(|| InFlightToCancel { id: in_flight.id, session: Arc::clone(&in_flight.session) });

@@ -21,6 +21,7 @@ impl Driver {
         match repair.session {
             Doubt::None => {}
             Doubt::Era => sessions.doubt_era(session),
+            Doubt::Over => sessions.lost(session),
             Doubt::Session if conclusion.class != Class::SessionRejected => sessions.suspect(session),
             Doubt::Session => {
                 // A call that hangs on its twin leaves it to that.

@@ -48,6 +48,7 @@ impl Driver {
             inbox: &inbox,
             limits: engine.settings.limits,
             session: Some(&*session),
+            line: None,
             call: Some(&*record),
             id,
             fresh_connection: engine.settings.fresh_connection && self.is_unrepeatable(&session),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tokio::runtime::Handle;
 
-use super::draft::{Parts, Tokens};
+use super::draft::{Over, Parts, Tokens};
 use crate::auth::{Source, TokenCache};
 use crate::call::cursors::Cursors;
 use crate::call::engine::Engine;
@@ -22,16 +22,25 @@ use crate::session::terms::{Introduction, Terms};
 use crate::session::tools::ToolHints;
 use crate::session::twin::Twins;
 use crate::transport::cookies::CookieJar;
+use crate::transport::exchange::Exchange;
+use crate::transport::stdio::StdioExchange;
 use crate::vocabulary::background::Background;
-use crate::vocabulary::event::EventSink;
-use crate::vocabulary::redact::address;
+use crate::vocabulary::event::{Event, EventName, EventSink};
 
 /// The engine of a client with these parts. Connects to nothing.
 pub(super) fn assemble(parts: Parts) -> Engine {
-    let Parts { url, settings, exchange, headers, header_provider, secrets, token, handlers, observer } = parts;
+    let Parts { url, server, settings, exchange, headers, header_provider, secrets, token, handlers, observer } = parts;
     let secrets = Arc::new(secrets);
     let background = Background::new(Handle::current());
-    let events = Arc::new(EventSink::new(observer, Arc::clone(&secrets), address(&url).into()));
+    let events = Arc::new(EventSink::new(observer, Arc::clone(&secrets), server.into()));
+    let exchange: Arc<dyn Exchange> = match exchange {
+        Over::Exchange(exchange) => exchange,
+        Over::Process(command) => {
+            let events = Arc::clone(&events);
+            let stderr = move |line: String| events.emit(Event::new(EventName::ServerStderr).because(line));
+            Arc::new(StdioExchange::new(command, settings.limits.max_message, Arc::new(stderr)))
+        }
+    };
     let source = match token {
         Tokens::None => Source::None,
         Tokens::Provider(provider) => Source::Provider(provider),

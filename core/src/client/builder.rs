@@ -10,13 +10,14 @@ use serde_json::{Map, Value};
 
 use super::Client;
 use super::assembly::assemble;
-use super::draft::Draft;
+use super::draft::{Draft, Target};
 use crate::auth::ProviderError;
 use crate::call::options::CallOptions;
 use crate::oauth::OAuth;
 #[cfg(feature = "testing")]
 use crate::transport::exchange::Exchange;
 use crate::transport::http::{ClientIdentity, Http2Ping, HttpVersion, ProxySetting, TcpKeepAlive};
+use crate::transport::stdio::ServerCommand;
 use crate::vocabulary::config::{Era, Recovery, Resend, TrustAnnotations};
 use crate::vocabulary::error::Error;
 use crate::vocabulary::event::Event;
@@ -41,13 +42,32 @@ impl fmt::Debug for ClientBuilder {
 impl Client {
     /// Begins to make a client of the server at this URL.
     pub fn builder(url: impl Into<String>) -> ClientBuilder {
-        ClientBuilder::new(url)
+        ClientBuilder::new(Target::Url(url.into()))
+    }
+
+    /// Begins to make a client of a server that is started by this command, and spoken to over its stdin and stdout.
+    ///
+    /// The process is the session: a lost one is replaced by a new process, within the same bounds as over HTTP, and `close()` ends it with all
+    /// its children. Options of HTTP that the server would never hear of (`token`, `oauth`, headers, certificates, `proxy`) are refused.
+    ///
+    /// ```no_run
+    /// # async fn example() -> Result<(), oncewire::Error> {
+    /// use oncewire::{Client, ServerCommand};
+    ///
+    /// let command = ServerCommand::new("npx").args(["-y", "@modelcontextprotocol/server-everything"]).env("API_KEY", "…");
+    /// let client = Client::stdio(command).connect().await?;
+    /// # client.close().await;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn stdio(command: impl Into<ServerCommand>) -> ClientBuilder {
+        ClientBuilder::new(Target::Command(command.into()))
     }
 }
 
 impl ClientBuilder {
-    pub(crate) fn new(url: impl Into<String>) -> Self {
-        Self { draft: Draft::new(url.into()), lazy: false }
+    pub(crate) fn new(target: Target) -> Self {
+        Self { draft: Draft::new(target), lazy: false }
     }
 
     /// The whole of each call: queueing, recovery, refresh, all pages. Default: none; a tool may take its time.
@@ -111,7 +131,8 @@ impl ClientBuilder {
         self
     }
 
-    /// All of `close()`, the DELETE of the session included. Default: 5 s.
+    /// All of `close()`, the DELETE of the session included, or the end of its process: a fifth of this after the end of its stdin that gets
+    /// `SIGTERM`, another fifth later `SIGKILL`. Default: 5 s.
     pub fn close_timeout(mut self, timeout: Duration) -> Self {
         self.draft.settings.close_timeout = timeout;
         self

@@ -19,10 +19,11 @@ use crate::transport::exchange::Exchange;
 use crate::transport::headers;
 use crate::transport::http::no_proxy::is_exempt;
 use crate::transport::http::{HttpExchange, HttpSettings, ProxySetting};
+use crate::transport::stdio::ServerCommand;
 use crate::vocabulary::config::{Era, OptionError, Recovery, TrustAnnotations};
 use crate::vocabulary::event::Observer;
 use crate::vocabulary::handler::Handlers;
-use crate::vocabulary::redact::Secrets;
+use crate::vocabulary::redact::{Secrets, address};
 
 /// 32 MiB
 const MAX_MESSAGE: usize = 32 * 1024 * 1024;
@@ -30,14 +31,30 @@ const MAX_MESSAGE: usize = 32 * 1024 * 1024;
 /// The parts that a client is put together from.
 pub(crate) struct Parts {
     pub(crate) url: Url,
+    /// The server, in texts.
+    pub(crate) server: String,
     pub(crate) settings: Settings,
-    pub(crate) exchange: Arc<dyn Exchange>,
+    pub(crate) exchange: Over,
     pub(crate) headers: http::HeaderMap,
     pub(crate) header_provider: Option<HeaderProvider>,
     pub(crate) secrets: Secrets,
     pub(crate) token: Tokens,
     pub(crate) handlers: Handlers,
     pub(crate) observer: Option<Observer>,
+}
+
+/// What everything goes over.
+pub(crate) enum Over {
+    Exchange(Arc<dyn Exchange>),
+    /// The pipes of the process that this starts.
+    Process(ServerCommand),
+}
+
+/// What a client is made for.
+#[derive(Clone)]
+pub(crate) enum Target {
+    Url(String),
+    Command(ServerCommand),
 }
 
 /// Where tokens come from.
@@ -50,7 +67,7 @@ pub(crate) enum Tokens {
 /// The options as they were given.
 #[derive(Clone)]
 pub(crate) struct Draft {
-    pub(crate) url: String,
+    pub(crate) target: Target,
     pub(crate) settings: Settings,
     pub(crate) backoff: (Duration, Duration),
     pub(crate) retry_budget: (f64, u32),
@@ -66,9 +83,9 @@ pub(crate) struct Draft {
 
 impl Draft {
     /// Every option at its default.
-    pub(crate) fn new(url: String) -> Self {
+    pub(crate) fn new(target: Target) -> Self {
         Self {
-            url,
+            target,
             settings: Settings {
                 defaults: CallOptions::default(),
                 tools: HashMap::new(),
@@ -109,7 +126,14 @@ impl Draft {
     /// # Errors
     /// Names the first option that cannot be used.
     pub(crate) fn check(self) -> Result<Parts, OptionError> {
-        let url = url(&self.url)?;
+        let url = match &self.target {
+            Target::Url(text) => url(text)?,
+            Target::Command(command) => {
+                command.check()?;
+                self.means_nothing_to_a_process()?;
+                pipes()?
+            }
+        };
         let mut settings = self.settings;
         settings.defaults.validate()?;
         for options in settings.tools.values() {
@@ -146,7 +170,10 @@ impl Draft {
         settings.budget = BudgetSize::new(self.retry_budget.0, self.retry_budget.1)?;
         let headers = headers::from_caller(self.headers.iter().map(|(name, value)| (name.as_str(), value.as_str())))?;
         let proxy = if let ProxySetting::Url(proxy) = &self.http.proxy { Some(&**proxy) } else { None };
-        let secrets = Secrets::new(&url, &headers, proxy);
+        let secrets = match &self.target {
+            Target::Url(_) => Secrets::new(&url, &headers, proxy),
+            Target::Command(command) => Secrets::default().and_environment(command.values()),
+        };
         let mut http = self.http;
         // A client speaks to one origin: what holds for its URL holds for all that it sends.
         if matches!(http.proxy, ProxySetting::Environment) && is_exempt(&url) {
@@ -160,12 +187,14 @@ impl Draft {
             (None, Some(oauth)) => Tokens::Login(Box::new(login(oauth, &url, &http, self.exchange.as_ref())?)),
             (None, None) => Tokens::None,
         };
-        let exchange = match self.exchange {
-            Some(exchange) => exchange,
-            None => Arc::new(HttpExchange::new(http)?),
+        let (server, exchange) = match (self.target, self.exchange) {
+            (Target::Command(command), _) => (command.name(), Over::Process(command)),
+            (Target::Url(_), Some(exchange)) => (address(&url), Over::Exchange(exchange)),
+            (Target::Url(_), None) => (address(&url), Over::Exchange(Arc::new(HttpExchange::new(http)?))),
         };
         Ok(Parts {
             url,
+            server,
             settings,
             exchange,
             headers,
@@ -176,6 +205,35 @@ impl Draft {
             observer: self.observer,
         })
     }
+}
+
+impl Draft {
+    /// # Errors
+    /// Names the first option that a server on stdio never hears of: whoever gives it believes that it does something.
+    fn means_nothing_to_a_process(&self) -> Result<(), OptionError> {
+        let http = &self.http;
+        let given = [
+            ("token", self.token.is_some()),
+            ("oauth", self.oauth.is_some()),
+            ("header", !self.headers.is_empty()),
+            ("header_provider", self.header_provider.is_some()),
+            ("root_certificates", http.root_certificates_pem.is_some()),
+            ("client_certificate", http.client_identity.is_some()),
+            ("proxy", matches!(http.proxy, ProxySetting::Url(_))),
+        ];
+        match given.into_iter().find(|(_, given)| *given) {
+            Some((field, _)) => Err(OptionError::new(
+                field,
+                "a server on stdio gets no requests over HTTP: what it has to know goes into its environment or its arguments",
+            )),
+            None => Ok(()),
+        }
+    }
+}
+
+/// What stands for the URL of a server that has none.
+fn pipes() -> Result<Url, OptionError> {
+    Url::parse("stdio:").map_err(|error| OptionError::new("command", error.to_string()))
 }
 
 /// The parts of the login. Its requests go out over the same exchange, or over connections of their own with the same settings.

@@ -18,7 +18,7 @@ use crate::exchange::sse::stream::{Item, SseStream};
 use crate::rpc::id::{Id, IdSource};
 use crate::rpc::message::{ErrorObject, Message, ParseError, names_id, parse, parse_lossily, read_event};
 use crate::transport::classify::{AnswerId, BodyFacts, is_success};
-use crate::transport::exchange::{WireFailure, WireResponse};
+use crate::transport::exchange::{Framing, WireFailure, WireResponse};
 use crate::transport::headers::{is_event_stream, unread_coding};
 use crate::transport::limits::{Uncollected, collect};
 use crate::transport::words::{self, Words};
@@ -184,6 +184,9 @@ impl AnswerReader<'_> {
     /// Reads the body of the answer to the POST, or of a GET that resumes it.
     pub(crate) async fn read(&self, response: WireResponse, position: &mut Position) -> Answer {
         self.activity.touch();
+        if response.framing == Framing::Messages {
+            return self.read_messages(response.body).await;
+        }
         let coding = unread_coding(&response.headers);
         let is_success = is_success(response.status);
         let reading = async {
@@ -208,6 +211,29 @@ impl AnswerReader<'_> {
             }
             (answer, _) => answer,
         }
+    }
+
+    /// A body whose pieces are whole messages.
+    async fn read_messages(&self, body: Body) -> Answer {
+        let mut messages = self.watched(body);
+        while let Some(message) = messages.next().await {
+            let message = match message {
+                Ok(message) => message,
+                Err(failure) => return Answer::Stopped { failure: Some(failure) },
+            };
+            let answer = match parse_lossily(&message) {
+                Ok(messages) => self.pick(messages),
+                Err(error) => {
+                    let was_ours = self.unreadable(&String::from_utf8_lossy(&message), error).is_some();
+                    // A person wants to see what became of the answer.
+                    was_ours.then(|| Answer::missing(self.secrets.excerpt(&message), &message))
+                }
+            };
+            if let Some(answer) = answer {
+                return answer;
+            }
+        }
+        Answer::Stopped { failure: None }
     }
 
     async fn read_body(&self, body: Body) -> Answer {

@@ -17,8 +17,8 @@ pub(crate) trait Caller: Send + Sync {
     /// The attempt goes out under this identity; its token is held, if it carries one.
     fn goes_out_as(&self, identity: Identity, token: Option<Held>);
 
-    /// The head of the answer to its POST arrived.
-    fn saw_head(&self, status: StatusCode);
+    /// The answer to its POST began, with a head that has this status where the binding has heads.
+    fn saw_head(&self, status: Option<StatusCode>);
 
     /// Evidence that it is being carried out.
     fn saw_execution(&self);

@@ -5,6 +5,7 @@ pub(crate) mod caller;
 pub(crate) mod carrier;
 pub(crate) mod elsewhere;
 pub(crate) mod inbox;
+pub(crate) mod line;
 pub(crate) mod post;
 pub(crate) mod request;
 pub(crate) mod resume;

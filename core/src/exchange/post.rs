@@ -12,12 +12,13 @@ use super::caller::Caller;
 use super::carrier::{Carrier, Hearing};
 use super::elsewhere::Elsewhere;
 use super::inbox::Inbox;
+use super::line::Line;
 use super::request::Request;
 use super::sent::Sent;
 use super::wire::{Carried, Unready, Wire};
 use crate::rpc::message::{Message, ParseError, request_bytes};
 use crate::transport::classify::{self, AnswerId, EndFacts};
-use crate::transport::exchange::{WireFailure, WireResponse};
+use crate::transport::exchange::{Framing, WireFailure, WireResponse};
 use crate::transport::headers::Standing;
 use crate::transport::probe::Probe;
 use crate::vocabulary::event::{Event, EventName};
@@ -34,6 +35,8 @@ pub(crate) struct Post<'a> {
     pub(crate) limits: Limits,
     /// The session that carries it; none for `initialize`.
     pub(crate) session: Option<&'a dyn Carrier>,
+    /// What it goes over where there is no session yet, and the session will have a connection of its own.
+    pub(crate) line: Option<Arc<Line>>,
     /// The call that it is an attempt of; none for the client's own requests.
     pub(crate) call: Option<&'a dyn Caller>,
     /// The id of the request.
@@ -72,6 +75,8 @@ pub(crate) enum ExchangeEnd {
     Silent { head_arrived: bool },
     /// The head arrived.
     Head { status: StatusCode, headers: HeaderMap, answer: Answer },
+    /// A message came, on a binding that has no heads.
+    Message { answer: Answer },
 }
 
 impl ExchangeEnd {
@@ -86,6 +91,7 @@ impl ExchangeEnd {
             Self::Head { status, headers, answer } => {
                 Some(EndFacts::Head { status: *status, headers, body: answer.body_end(position) })
             }
+            Self::Message { answer } => Some(EndFacts::Message { body: answer.body_end(position) }),
         }
     }
 }
@@ -104,6 +110,7 @@ impl<'a> Post<'a> {
             inbox,
             limits,
             session,
+            line: None,
             call: None,
             id,
             fresh_connection: false,
@@ -136,7 +143,7 @@ impl<'a> Post<'a> {
         let method = request.method;
         let (carried, params) = match self.session {
             Some(session) => session.dress(request),
-            None => (Carried::default(), request.params),
+            None => (Carried { line: self.line.clone(), ..Carried::default() }, request.params),
         };
         let body = request_bytes(self.id, method, &params);
         if self.call.is_some() {
@@ -144,8 +151,9 @@ impl<'a> Post<'a> {
         }
         let ready = match carries {
             Some(Sent { token, standing }) => {
-                let standing = Standing { routing: carried.routing, ..Standing::clone(standing) };
-                self.wire.post_as(standing, *token, body, probe, self.fresh_connection)
+                let Carried { routing, line, .. } = carried;
+                let standing = Standing { routing, ..Standing::clone(standing) };
+                self.wire.post_as(standing, *token, body, probe, self.fresh_connection).over(line)
             }
             None => match self.wire.post(carried, body, probe, self.fresh_connection).await {
                 Ok(ready) => ready,
@@ -216,11 +224,12 @@ impl<'a> Post<'a> {
         resumed: bool,
     ) -> ExchangeEnd {
         let (status, headers) = (response.status, response.headers.clone());
-        if let Some(on_head) = self.on_head {
+        let has_head = response.framing == Framing::Http;
+        if let Some(on_head) = self.on_head.filter(|_| has_head) {
             on_head(status, &headers);
         }
         if let Some(call) = self.call.filter(|_| !resumed) {
-            call.saw_head(status);
+            call.saw_head(has_head.then_some(status));
         }
         let other = |message| {
             if let Some(on_message) = self.on_message {
@@ -249,6 +258,9 @@ impl<'a> Post<'a> {
         tokio::select! {
             biased;
             answer = &mut reading => {
+                if !has_head {
+                    return ExchangeEnd::Message { answer };
+                }
                 if let (Some(session), false) = (self.session, resumed)
                     && classify::is_answered_elsewhere(status, &answer.body_end(&Position::default()))
                     && self.is_silent_elsewhere(session).await
@@ -261,6 +273,7 @@ impl<'a> Post<'a> {
         }
         match reading.now_or_never() {
             // The whole answer is here, though what should have come behind it is not.
+            Some(answer @ (Answer::Result(_) | Answer::Error { .. })) if !has_head => ExchangeEnd::Message { answer },
             Some(answer @ (Answer::Result(_) | Answer::Error { .. })) => ExchangeEnd::Head { status, headers, answer },
             _ => ExchangeEnd::Silent { head_arrived: true },
         }

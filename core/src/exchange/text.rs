@@ -12,6 +12,9 @@ use crate::vocabulary::outcome::Kind;
 
 mod gist;
 
+/// Characters of a line that is no message that a text repeats.
+const MESSAGE_SHOWN: usize = 200;
+
 /// The longest chain of causes that a text repeats.
 const CAUSES: usize = 6;
 
@@ -62,6 +65,7 @@ pub(crate) fn of_end(ended: &ExchangeEnd, kind: Option<Kind>) -> String {
         ExchangeEnd::Unready(unready) => unready.to_string(),
         ExchangeEnd::NoHead(failure) => of_failure(failure),
         ExchangeEnd::Silent { .. } => "nothing arrived for too long".to_owned(),
+        ExchangeEnd::Message { answer } => of_message(answer),
         ExchangeEnd::Head { status, headers, answer } => match (answer, headers::location(headers)) {
             (_, Some(target)) if kind == Some(Kind::Redirect) => {
                 format!("HTTP {} redirects to {target}, which is not followed", status.as_u16())
@@ -84,6 +88,23 @@ pub(crate) fn of_end(ended: &ExchangeEnd, kind: Option<Kind>) -> String {
             }
             (Answer::TooLarge, _) => "the answer was larger than allowed".to_owned(),
         },
+    }
+}
+
+/// How an attempt ended on a binding without heads.
+fn of_message(answer: &Answer) -> String {
+    match answer {
+        Answer::Result(_) => "answered".to_owned(),
+        Answer::Error { error, shown, .. } if !error.well_formed && error.code == 0 => format!("the error {shown:?}"),
+        Answer::Error { error, shown, .. } => format!("error {}: {shown}", error.code),
+        Answer::Missing { excerpt, .. } => {
+            let shown: String = excerpt.chars().take(MESSAGE_SHOWN).collect();
+            format!("the server answered with what is no message: {shown:?}")
+        }
+        Answer::Stopped { failure: None } => "the server ended the request without an answer".to_owned(),
+        Answer::Stopped { failure: Some(failure) } => of_failure(failure),
+        Answer::TooLarge => "the answer was larger than allowed".to_owned(),
+        Answer::Unread { why } => format!("the answer was not read to its end: {why}"),
     }
 }
 

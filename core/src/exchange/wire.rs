@@ -15,6 +15,7 @@ use tokio::time::timeout;
 use url::Url;
 
 use super::elsewhere::Unanswered;
+use super::line::Line;
 use crate::auth::{PROVIDER_PATIENCE, ProviderError, Token, TokenCache, TokenError};
 use crate::oauth::{DPOP, LoginError};
 use crate::rpc::id::IdSource;
@@ -79,6 +80,8 @@ pub(crate) struct Carried {
     pub(crate) version: Option<HeaderValue>,
     /// What a request of the modern era says of itself outside of its body.
     pub(crate) routing: HeaderMap,
+    /// What it goes over, where the session has a connection of its own.
+    pub(crate) line: Option<Arc<Line>>,
 }
 
 /// A request that has its headers and only needs to be sent.
@@ -90,6 +93,7 @@ pub(crate) struct Ready {
     pub(crate) standing: Arc<Standing>,
     /// Whose it is; none of one that carries what another has carried.
     pub(crate) identity: Option<Identity>,
+    line: Option<Arc<Line>>,
 }
 
 /// Whose a request is, as far as its headers tell: the serial of its token, and a digest of the caller's headers.
@@ -103,6 +107,13 @@ pub(crate) struct Identity {
 impl Identity {
     pub(crate) fn for_tests(headers: u64) -> Self {
         Self { token: None, headers }
+    }
+}
+
+impl Ready {
+    /// The same, over this line.
+    pub(crate) fn over(self, line: Option<Arc<Line>>) -> Self {
+        Self { line, ..self }
     }
 }
 
@@ -151,9 +162,10 @@ impl Wire {
         probe: Probe,
         fresh: bool,
     ) -> Result<Ready, Unready> {
+        let line = carried.line.clone();
         let (standing, identity) = self.standing(carried).await?;
         let ready = self.post_as(standing, identity.token, body, probe, fresh);
-        Ok(Ready { identity: Some(identity), ..ready })
+        Ok(Ready { identity: Some(identity), line, ..ready })
     }
 
     /// A POST of this body that carries what another request has carried.
@@ -267,6 +279,9 @@ impl Wire {
     /// before it did with the body nobody knows: a redirect can come after the effect like any other refusal.
     pub(crate) async fn send(&self, ready: Ready) -> Result<WireResponse, WireFailure> {
         let mut request = ready.request;
+        if let Some(line) = ready.line {
+            return line.send(request).await;
+        }
         for hop in 0.. {
             let exchange = self.exchange.lock().unwrap_or_else(PoisonError::into_inner).clone();
             let Some(exchange) = exchange else { return Err(WireFailure::new(Cause::Other)) };
@@ -314,6 +329,14 @@ impl Wire {
         Ok(())
     }
 
+    /// Opens what the requests of a new session go over, where that is a connection of its own; its end may take so long.
+    pub(crate) async fn open(&self, patience: Duration) -> Result<Option<Arc<Line>>, WireFailure> {
+        let exchange = self.exchange.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let Some(exchange) = exchange else { return Err(WireFailure::new(Cause::Other)) };
+        let channel = exchange.open().await?;
+        Ok(channel.map(|channel| Arc::new(Line::new(channel, self.background.clone(), patience))))
+    }
+
     /// Closes the connections that nobody uses any more.
     pub(crate) fn hang_up(&self) {
         self.exchange.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -326,7 +349,7 @@ fn after_hops(hops: usize, failure: WireFailure) -> WireFailure {
 }
 
 fn ready(request: WireRequest, standing: Standing, token: Option<u64>) -> Ready {
-    Ready { request, token, standing: Arc::new(standing), identity: None }
+    Ready { request, token, standing: Arc::new(standing), identity: None, line: None }
 }
 
 /// Leaves a target without credentials, query and fragment in the place of the one that the server wrote.

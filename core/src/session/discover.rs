@@ -57,10 +57,16 @@ pub(crate) async fn discover(wire: &Wire, router: &Router, limits: Limits, sessi
     match (verdict, ended) {
         (EraVerdict::None(conclusion), ended) => Discovery::Nothing { conclusion, ended, token },
         (EraVerdict::Legacy, _) => Discovery::Legacy,
-        (EraVerdict::Discovered, ExchangeEnd::Head { answer: Answer::Result(raw), .. }) => of_result(raw),
-        (EraVerdict::OtherVersions, ExchangeEnd::Head { answer: Answer::Error { error, .. }, .. }) => {
-            of_versions(supported(error.data.as_deref()), || Discovery::AskAgain)
-        }
+        (
+            EraVerdict::Discovered,
+            ExchangeEnd::Head { answer: Answer::Result(raw), .. }
+            | ExchangeEnd::Message { answer: Answer::Result(raw) },
+        ) => of_result(raw),
+        (
+            EraVerdict::OtherVersions,
+            ExchangeEnd::Head { answer: Answer::Error { error, .. }, .. }
+            | ExchangeEnd::Message { answer: Answer::Error { error, .. } },
+        ) => of_versions(supported(error.data.as_deref()), || Discovery::AskAgain),
         (EraVerdict::Discovered | EraVerdict::OtherVersions, _) => Discovery::Legacy,
     }
 }

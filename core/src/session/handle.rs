@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::terms::{Terms, routing_headers};
 use crate::exchange::carrier::{Carrier, Hearing};
+use crate::exchange::line::Line;
 use crate::exchange::request::Request;
 use crate::exchange::wire::{Carried, Wire};
 use crate::protocol::era::Lifecycle;
@@ -30,6 +31,8 @@ pub(crate) struct Session {
     pub(crate) generation: u64,
     pub(crate) initialized: Arc<InitializeResult>,
     id: Option<SessionId>,
+    /// Its own connection, where the binding gives each session one: then that is the session.
+    line: Option<Arc<Line>>,
     /// `None` until it is agreed on.
     version: Option<HeaderValue>,
     /// In the modern era only.
@@ -134,6 +137,21 @@ impl Session {
         &self.hearing
     }
 
+    /// Its own connection, if it has one.
+    pub(crate) fn line(&self) -> Option<&Arc<Line>> {
+        self.line.as_ref()
+    }
+
+    /// How long its own connection has stood, if it has one.
+    pub(crate) fn stood(&self) -> Option<Duration> {
+        self.line.as_ref().map(|line| line.since().elapsed())
+    }
+
+    /// Is it a connection of its own, and that over?
+    pub(crate) fn is_cut_off(&self) -> bool {
+        self.line.as_ref().is_some_and(|line| line.is_over())
+    }
+
     pub(crate) fn retire(&self) {
         self.retired.cancel();
     }
@@ -146,7 +164,8 @@ impl Session {
 
 impl Carrier for Session {
     fn carried(&self) -> Carried {
-        Carried { session: self.id.clone(), version: self.version.clone(), ..Carried::default() }
+        let (session, version, line) = (self.id.clone(), self.version.clone(), self.line.clone());
+        Carried { session, version, line, ..Carried::default() }
     }
 
     fn dress(&self, request: Request<'_>) -> (Carried, Params) {
@@ -181,6 +200,7 @@ impl Session {
         Self {
             generation,
             id,
+            line: None,
             version: None,
             initialized: Arc::new(InitializeResult::from_raw(Box::default())),
             terms: None,
@@ -206,6 +226,13 @@ impl Session {
         session
     }
 
+    /// The same, over a connection of its own, if there is one.
+    pub(super) fn over(self, line: Option<&Arc<Line>>) -> Self {
+        let mut session = self;
+        session.line = line.map(Arc::clone);
+        session
+    }
+
     /// The same, of the modern era: every request states these terms.
     pub(super) fn on_terms(self, terms: &Arc<Terms>) -> Self {
         let mut session = self;
@@ -213,8 +240,14 @@ impl Session {
         session
     }
 
-    /// Ends it with one DELETE, unless it was ended before, the server gave no id or declared it gone.
+    /// Ends it with one DELETE, unless it was ended before, the server gave no id or declared it gone. One that is a connection of its own
+    /// ends with that.
     pub(crate) fn end(&self) {
+        if let Some(line) = &self.line {
+            self.ended.store(true, Ordering::Release);
+            line.end();
+            return;
+        }
         if self.id.is_none() || self.disowned.load(Ordering::Acquire) || self.ended.swap(true, Ordering::AcqRel) {
             return;
         }
@@ -238,6 +271,9 @@ pub(super) fn delete(wire: &Arc<Wire>, carried: Carried, generation: Option<u64>
 
 impl Drop for Session {
     fn drop(&mut self) {
-        self.end();
+        // A line ends when the last who has it lets go: there may be others yet, while the handshake goes on.
+        if self.line.is_none() {
+            self.end();
+        }
     }
 }

@@ -21,6 +21,7 @@ use super::handle::delete;
 use crate::auth::TokenError;
 use crate::exchange::answer::{Answer, Limits, Position, REFUSAL_PATIENCE};
 use crate::exchange::carrier::Carrier;
+use crate::exchange::line::Line;
 use crate::exchange::post::{ExchangeEnd, Post};
 use crate::exchange::request::Request;
 use crate::exchange::wire::{Carried, Wire};
@@ -48,6 +49,9 @@ const TRIES: u32 = 2;
 const LOGIN_REFRESHES: u32 = 3;
 /// Versions that are offered in one flight.
 const OFFERS: usize = 2;
+/// How long the question for the era may stay unanswered where the connection is the session's own: some servers of the handshake era say
+/// nothing to what comes before `initialize` (MCP 2026-07-28, transports, stdio, backward compatibility).
+const QUESTION_PATIENCE: Duration = Duration::from_secs(5);
 
 /// What a flight is made with.
 #[derive(Clone, Debug)]
@@ -136,7 +140,7 @@ impl Handshake {
                 }
                 HandshakeNext::TryAgain => {
                     // What stood in the way may have given the verdict, too: the next try asks for it again.
-                    self.found(known);
+                    self.found(failed.presumed.or(known));
                     tries += 1;
                     tries >= TRIES
                 }
@@ -209,12 +213,21 @@ impl Handshake {
 
     /// One try. `offer` is the version that `initialize` offers.
     async fn once(&self, generation: u64, offer: &'static str) -> Result<Session, Failed> {
+        // Each try has a connection of its own, where there are such: it ends with the try that fails.
+        let line = match self.wire.open(self.delete_timeout).await {
+            Ok(line) => line,
+            Err(failure) => {
+                let end = EndFacts::NoHead(failure.cause);
+                let conclusion = classify::handshake(HandshakeStep::Initialize, false, end);
+                return Err(Failed::of_end(conclusion, ExchangeEnd::NoHead(failure), None));
+            }
+        };
         if self.expected() != Some(Lifecycle::Legacy)
-            && let Some(session) = self.discovered(generation).await?
+            && let Some(session) = self.discovered(generation, line.as_ref()).await?
         {
             return Ok(session);
         }
-        let session = self.initialize(generation, offer).await?;
+        let session = self.initialize(generation, offer, line.as_ref()).await?;
         // From here on the server holds a session: dropping ours ends it with a DELETE. A client that closes does so at once.
         tokio::select! {
             biased;
@@ -226,12 +239,18 @@ impl Handshake {
     }
 
     /// Asks the server for its era, and is done if it is the modern one. `None` if it is the other, and the host leaves the choice.
-    async fn discovered(&self, generation: u64) -> Result<Option<Session>, Failed> {
-        let candidate = Arc::new(self.modern(generation, InitializeResult::from_raw(Box::default())));
-        match discover(&self.wire, &self.router, self.limits, &candidate).await {
+    async fn discovered(&self, generation: u64, line: Option<&Arc<Line>>) -> Result<Option<Session>, Failed> {
+        let candidate = Arc::new(self.modern(generation, InitializeResult::from_raw(Box::default())).over(line));
+        let asking = discover(&self.wire, &self.router, self.limits, &candidate);
+        let discovery = if line.is_some() && self.era == Era::Auto {
+            timeout(QUESTION_PATIENCE, asking).await.unwrap_or(Discovery::Legacy)
+        } else {
+            asking.await
+        };
+        match discovery {
             Discovery::Modern(said) => {
                 self.found(Some(Lifecycle::Modern));
-                Ok(Some(self.modern(generation, said)))
+                Ok(Some(self.modern(generation, said).over(line)))
             }
             Discovery::Legacy if self.era == Era::Auto => {
                 self.found(Some(Lifecycle::Legacy));
@@ -254,7 +273,12 @@ impl Handshake {
                 );
                 Err(Failed::for_good(Kind::Protocol, reason))
             }
-            Discovery::Nothing { conclusion, ended, token } => Err(Failed::of_end(conclusion, ended, token)),
+            Discovery::Nothing { conclusion, ended, token } => {
+                let failed = Failed::of_end(conclusion, ended, token);
+                // There are servers of the handshake era that end at what they do not know.
+                let ended_at_it = self.era == Era::Auto && line.is_some_and(|line| line.is_over());
+                Err(Failed { presumed: ended_at_it.then_some(Lifecycle::Legacy), ..failed })
+            }
             Discovery::Unready(unready) => Err(Failed::of_host(&unready)),
         }
     }
@@ -306,7 +330,12 @@ impl Handshake {
         }
     }
 
-    async fn initialize(&self, generation: u64, offer: &'static str) -> Result<Session, Failed> {
+    async fn initialize(
+        &self,
+        generation: u64,
+        offer: &'static str,
+        line: Option<&Arc<Line>>,
+    ) -> Result<Session, Failed> {
         let params = json!({
             "protocolVersion": offer,
             "capabilities": self.introduction.capabilities,
@@ -324,7 +353,7 @@ impl Handshake {
         };
         let inbox = self.router.own(None);
         let own = Post::of_client(&self.wire, &inbox, self.limits, None);
-        let attempt = Post { on_head: Some(&on_head), ..own };
+        let attempt = Post { on_head: Some(&on_head), line: line.cloned(), ..own };
         let mut position = Position::default();
         let request = Request::new("initialize", params);
         let (ended, token) = attempt.run(request, probe.clone(), &mut position).await;
@@ -336,9 +365,12 @@ impl Handshake {
         };
         let conclusion = classify::handshake(HandshakeStep::Initialize, probe.body_taken(), end);
         match ended {
-            ExchangeEnd::Head { answer: Answer::Result(raw), .. } if conclusion.next == HandshakeNext::Proceed => {
+            ExchangeEnd::Head { answer: Answer::Result(raw), .. }
+            | ExchangeEnd::Message { answer: Answer::Result(raw) }
+                if conclusion.next == HandshakeNext::Proceed =>
+            {
                 let session = lock(&given).take().unwrap_or_else(|| self.session(generation, &http::HeaderMap::new()));
-                self.adopt(session, InitializeResult::from_raw(raw))
+                self.adopt(session.over(line), InitializeResult::from_raw(raw))
             }
             ended => Err(Failed::of_end(conclusion, ended, token)),
         }

@@ -102,11 +102,14 @@ pub(crate) trait Doubts: Send + Sync {
 impl Listener {
     /// Begins to listen on a new session, by the stream of its era; nobody waits for it.
     pub(super) fn begin(&self, sessions: Arc<dyn Doubts>, session: &Arc<Session>) {
+        if let Some(line) = session.line() {
+            self.hear(Arc::clone(&sessions), session, line);
+        }
         let listener = self.clone();
         if session.is_modern() {
             let session = Arc::clone(session);
             drop(self.wire.background.spawn(async move { listener.subscribe(session).await }));
-        } else if self.unasked {
+        } else if self.unasked && session.line().is_none() {
             let (sessions, session) = (Arc::downgrade(&sessions), Arc::downgrade(session));
             drop(self.wire.background.spawn(async move { listener.listen(&sessions, &session).await }));
         }
@@ -207,7 +210,7 @@ impl Listener {
         let token = ready.token;
         let hearing = Heard::opening(hearing);
         let (head, body) = match self.wire.send(ready).await {
-            Ok(WireResponse { status, headers, body }) => (Ok((status, headers)), Some(body)),
+            Ok(WireResponse { status, headers, body, .. }) => (Ok((status, headers)), Some(body)),
             Err(failure) => (Err(failure.cause), None),
         };
         let (body, refusal) = match (&head, body) {

@@ -4,6 +4,7 @@ pub(crate) mod cache;
 pub(crate) mod discover;
 mod handle;
 pub(crate) mod handshake;
+mod hear;
 pub(crate) mod listener;
 mod listening;
 mod opens;

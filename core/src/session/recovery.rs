@@ -3,18 +3,35 @@
 //! A flight runs in a task of its own, so that no waiter's cancellation stops it; however it ends, its waiters are told.
 
 use std::sync::{Arc, PoisonError};
+use std::time::Duration;
 
 use futures_util::FutureExt;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use super::handshake::{FlightFailure, Handshake};
-use super::sessions::Sessions;
+use super::sessions::{Sessions, Shared};
 use super::state::{Action, Input, State};
 use super::verify::verify;
 use super::{Session, restore};
 use crate::vocabulary::event::{Event, EventName};
 use crate::vocabulary::outcome::Kind;
+
+/// A connection that stood for so long was no false start.
+pub(super) const STOOD: Duration = Duration::from_secs(5);
+
+impl Shared {
+    /// A session is over whose own connection stood for so long. If it was a false start the next one waits as after a flight that failed: a
+    /// process that ends again and again is not started again and again without a pause.
+    fn space_out(&mut self, stood: Duration) {
+        if stood >= STOOD {
+            self.gaps.reset();
+            return;
+        }
+        let gap = self.gaps.next_delay();
+        self.not_before = Instant::now().checked_add(gap);
+    }
+}
 
 impl Sessions {
     /// Takes one event of the machine and carries out what it says; `flown` is the session that a flight brought.
@@ -60,7 +77,9 @@ impl Sessions {
                     Action::Adopt(generation) => {
                         if let Some(session) = flown.take() {
                             let session = Arc::new(session);
-                            shared.gaps.reset();
+                            if session.stood().is_none() {
+                                shared.gaps.reset();
+                            }
                             // Of what is there now nobody has asked yet.
                             shared.era_doubted = None;
                             shared.alive.retain(|session| session.strong_count() > 0);
@@ -76,7 +95,13 @@ impl Sessions {
                             self.begin_session(&session);
                         }
                     }
-                    Action::Retire(_) => let_go.extend(shared.current.take()),
+                    Action::Retire(_) => {
+                        let retired = shared.current.take();
+                        if let Some(stood) = retired.as_ref().and_then(|session| session.stood()) {
+                            shared.space_out(stood);
+                        }
+                        let_go.extend(retired);
+                    }
                     // `flown` is dropped at the end, and so ended.
                     Action::Discard => {}
                 }

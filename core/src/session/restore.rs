@@ -94,7 +94,9 @@ async fn request(
     let request = Request::new(method.as_str(), params);
     let (ended, _) = attempt.run(request, Probe::new(), &mut Position::default()).await;
     match ended {
-        ExchangeEnd::Head { answer: Answer::Result(_), .. } => None,
+        ExchangeEnd::Head { answer: Answer::Result(_), .. } | ExchangeEnd::Message { answer: Answer::Result(_) } => {
+            None
+        }
         ended => Some(crate::exchange::text::of_end(&ended, None)),
     }
 }

@@ -22,6 +22,10 @@ pub(crate) const VERIFY_PATIENCE: Duration = Duration::from_secs(2);
 /// Pings on the session. False only if the server refuses the session; a ping that says nothing leaves it to the next request to find
 /// out.
 pub(crate) async fn verify(wire: &Wire, router: &Router, limits: Limits, session: &Arc<Session>) -> bool {
+    if session.is_cut_off() {
+        session.declare_gone();
+        return false;
+    }
     if session.is_modern() {
         return still_modern(wire, router, limits, session).await;
     }

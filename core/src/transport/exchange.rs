@@ -1,9 +1,13 @@
-//! The seam between what is decided and what is sent: one attempt, one HTTP request, one answer.
+//! The seam between what is decided and what is sent: one attempt, one request, one answer.
 //!
-//! [`Exchange`] has two implementations: the real one (`http.rs`) and a scripted one for tests under paused time. Nothing below
-//! this trait retries, follows a redirect or concludes anything; what it reports are facts.
+//! [`Exchange`] is implemented over HTTP (`http.rs`), over the pipes of a process (`stdio/`), and by a script for tests under paused time.
+//! Nothing below this trait retries, follows a redirect or concludes anything; what it reports are facts. The words are those of HTTP. A binding
+//! that has no statuses and no headers says so by its [`Framing`], and one whose sessions have each a connection of their own opens a [`Channel`]
+//! for each.
 
 use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -47,6 +51,18 @@ pub struct WireResponse {
     /// The body, chunk by chunk; dropping it frees the connection. An orderly end is the end of the stream, anything else an
     /// error item, after which nothing follows.
     pub body: BoxStream<'static, Result<Bytes, WireFailure>>,
+    /// What the pieces of the body are.
+    pub framing: Framing,
+}
+
+/// What the pieces of a body are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Framing {
+    /// Pieces of a body of HTTP, as they come: the headers say what they are together.
+    #[default]
+    Http,
+    /// Each is one whole message. There was no head: status and headers say nothing.
+    Messages,
 }
 
 impl fmt::Debug for WireResponse {
@@ -90,6 +106,16 @@ pub enum Cause {
     Reset,
     /// Something else broke the exchange.
     Other,
+    /// The process of the server could not be started.
+    NotStarted,
+    /// The process of the server ended.
+    ProcessEnded,
+    /// The server closed its end of a pipe, and its process went on.
+    PipeClosed,
+    /// The server wrote what is no message where only messages may stand, again and again.
+    NoMessages,
+    /// The server wrote a line longer than the limit.
+    LineTooLong,
 }
 
 /// A failed exchange: the facts, and the error of the HTTP stack as source.
@@ -128,6 +154,11 @@ impl fmt::Display for WireFailure {
             Cause::Closed => "connection closed",
             Cause::Reset => "connection reset",
             Cause::Other => "the exchange failed",
+            Cause::NotStarted => "the server process could not be started",
+            Cause::ProcessEnded => "the server process ended",
+            Cause::PipeClosed => "the server closed its end of the pipe",
+            Cause::NoMessages => "the server writes what is no message on stdout",
+            Cause::LineTooLong => "the server wrote a longer line than is allowed on stdout",
         };
         formatter.write_str(what)
     }
@@ -147,4 +178,29 @@ pub trait Exchange: Send + Sync + fmt::Debug + 'static {
     /// # Errors
     /// The facts of a failure before the head; `request.probe` tells whether the body was taken.
     async fn send(&self, request: WireRequest) -> Result<WireResponse, WireFailure>;
+
+    /// Opens what the requests of one session go over, where each session has a connection of its own: then the connection is the session,
+    /// and nothing goes over this exchange itself. `None` where all sessions share it.
+    ///
+    /// # Errors
+    /// The facts of a connection that could not be made.
+    async fn open(&self) -> Result<Option<Arc<dyn Channel>>, WireFailure> {
+        Ok(None)
+    }
+}
+
+/// The messages that a server sends on a channel and that belong to no request, each whole. It ends with the channel.
+pub type Unasked = BoxStream<'static, Bytes>;
+
+/// The connection of one session. [`Exchange::send`] carries POSTs over it.
+#[async_trait]
+pub trait Channel: Exchange {
+    /// What the server says unasked; given once.
+    fn unasked(&self) -> Option<Unasked>;
+
+    /// How it ended, if it did: from then on nothing goes over it.
+    fn end(&self) -> Option<WireFailure>;
+
+    /// Ends it, in good order if that takes no longer. Returns when nothing is left of it.
+    async fn close(&self, patience: Duration);
 }

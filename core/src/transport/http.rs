@@ -22,7 +22,7 @@ use rustls::ClientConfig;
 
 use self::addresses::Addresses;
 pub(crate) use self::settings::{ClientIdentity, Http2Ping, HttpSettings, HttpVersion, ProxySetting, TcpKeepAlive};
-use super::exchange::{Cause, Exchange, WireFailure, WireRequest, WireResponse};
+use super::exchange::{Cause, Exchange, Framing, WireFailure, WireRequest, WireResponse};
 use super::probe::ProbedBody;
 use super::tls::{self, TlsOptions};
 use crate::vocabulary::config::OptionError;
@@ -167,7 +167,7 @@ impl Exchange for HttpExchange {
                 let status = response.status();
                 let mut headers = std::mem::take(response.headers_mut());
                 let body = coding::decoded(&mut headers, until_broken(response.bytes_stream()));
-                Ok(WireResponse { status, headers, body })
+                Ok(WireResponse { status, headers, body, framing: Framing::Http })
             }
             Err(error) => {
                 if !tells && cause::proves_unsent(&error) {

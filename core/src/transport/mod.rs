@@ -1,4 +1,4 @@
-//! One HTTP exchange: how it is sent, and what its failure proves.
+//! One exchange: how it is sent, over HTTP or over pipes, and what its failure proves.
 
 pub(crate) mod challenge;
 pub mod classify;
@@ -11,5 +11,6 @@ pub(crate) mod limits;
 pub mod probe;
 #[cfg(feature = "testing")]
 pub mod scripted;
+pub(crate) mod stdio;
 pub(crate) mod tls;
 pub(crate) mod words;

@@ -52,8 +52,11 @@ pub enum EventName {
     RestoreFailed,
     /// A tool was left out of `list_tools`: its schema asks for headers in a way that cannot be followed.
     ToolDropped,
-    /// A message of the server could not be handed on: it cannot be read. `reason` says more, and nothing of what was in it.
+    /// A message of the server could not be handed on: it cannot be read. `reason` says more, and nothing of what was in it, unless it was a line
+    /// of a process of ours: of that the beginning.
     MessageDropped,
+    /// A server that is a process of ours wrote a line on stderr: `reason`. At most 256 at once and 64 a second; how many were left out is said.
+    ServerStderr,
     /// A person has to log in, at `url`.
     LoginNeeded,
     /// Somebody, or something, has logged in: there is a new login.
@@ -89,6 +92,7 @@ impl EventName {
             Self::RestoreFailed => "restore_failed",
             Self::ToolDropped => "tool_dropped",
             Self::MessageDropped => "message_dropped",
+            Self::ServerStderr => "server_stderr",
             Self::LoginNeeded => "login_needed",
             Self::LoginDone => "login_done",
             Self::TokenRefreshed => "token_refreshed",
@@ -114,7 +118,8 @@ pub struct Event {
     /// When, in milliseconds since the Unix epoch where it is serialised.
     #[serde(rename = "at_ms", serialize_with = "unix_milliseconds")]
     pub at: SystemTime,
-    /// Which server: the origin and path of its URL. A part of the path that looks like a key is `[redacted]`.
+    /// Which server: the origin and path of its URL, where a part of the path that looks like a key is `[redacted]`, or the name of the program
+    /// that was started.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub server: Option<String>,
     /// The generation of the session.
@@ -368,7 +373,9 @@ fn trace(event: &Event) {
         | EventName::AttemptFailed => {
             at!(tracing::Level::WARN);
         }
-        EventName::CallFinished | EventName::Resumed | EventName::Resuming => at!(tracing::Level::DEBUG),
+        EventName::CallFinished | EventName::Resumed | EventName::Resuming | EventName::ServerStderr => {
+            at!(tracing::Level::DEBUG);
+        }
         _ => at!(tracing::Level::INFO),
     }
 }

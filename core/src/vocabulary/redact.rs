@@ -3,7 +3,7 @@
 //! error that repeats the token, then shows [`MARK`] in their place.
 //!
 //! Secret are: every token; the value of every header of the caller's, but of [`HARMLESS`] ones, and of the cookies; in the URL, values of
-//! the query and those parts of the path that look made up by a machine; the login of the proxy; session ids. They are found as they are,
+//! the query and those parts of the path that look made up by a machine; the login of the proxy; what a server gets in its environment; session ids. They are found as they are,
 //! in base64, and with their characters written as in a URL, in JSON or in HTML. What was cut off within a secret by the server itself is
 //! not found.
 //!
@@ -37,7 +37,7 @@ mod finder;
 
 /// The shortest secret that is looked for, in bytes.
 const SHORTEST: usize = 4;
-/// The shortest value of the URL's query that is taken for a secret.
+/// The shortest value of the URL's query, or of an environment, that is taken for a secret.
 const IN_QUERY: usize = 8;
 /// The shortest part of the URL's path that is taken for a secret, if it has letters and digits.
 const IN_PATH: usize = 20;
@@ -105,6 +105,13 @@ impl Secrets {
         known.fixed.extend(values.into_iter().filter(|value| is_findable(value)).map(Arc::from));
         drop(known);
         secrets
+    }
+
+    /// The same, and the values that a server gets in its environment, but for short ones: those are switches and numbers.
+    pub(crate) fn and_environment<'a>(self, values: impl Iterator<Item = &'a str>) -> Self {
+        let values = values.filter(|value| value.len() >= IN_QUERY && is_findable(value)).map(Arc::from);
+        self.known().fixed.extend(values);
+        self
     }
 
     fn known(&self) -> MutexGuard<'_, Known> {

@@ -73,6 +73,11 @@ impl Session {
     }
 
     fn end(&self) {}
+
+    /// Its connection is not its own.
+    fn stood(&self) -> Option<std::time::Duration> {
+        None
+    }
 }
 
 impl Drop for Session {

@@ -5,7 +5,7 @@
 
 mod action;
 mod admission;
-mod catalog;
+pub(crate) mod catalog;
 mod coding;
 mod connection;
 mod era;

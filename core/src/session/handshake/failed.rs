@@ -9,6 +9,7 @@ use http::HeaderMap;
 use crate::exchange::answer::Answer;
 use crate::exchange::post::ExchangeEnd;
 use crate::exchange::wire::Unready;
+use crate::protocol::era::Lifecycle;
 use crate::protocol::versions;
 use crate::transport::classify::{self, HandshakeConclusion, HandshakeNext};
 use crate::transport::headers;
@@ -41,6 +42,8 @@ pub(super) struct Failed {
     pub(super) token: Option<u64>,
     /// The versions that might be offered in place of the one that was, best first.
     pub(super) versions: Vec<&'static str>,
+    /// What the next try takes the server for, of one that cannot be asked.
+    pub(super) presumed: Option<Lifecycle>,
 }
 
 impl Failed {
@@ -58,6 +61,7 @@ impl Failed {
             }),
             token,
             versions: Vec::new(),
+            presumed: None,
         }
     }
 
@@ -86,6 +90,7 @@ impl Failed {
                 failed.answered(status.as_u16(), &headers);
                 failed.read(&answer);
             }
+            ExchangeEnd::Message { answer } => failed.read(&answer),
             ExchangeEnd::NoHead(failure) => failed.failure.source = Some(Arc::new(failure)),
             ExchangeEnd::Silent { .. } | ExchangeEnd::Unready(_) => {}
         }

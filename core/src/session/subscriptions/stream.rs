@@ -32,6 +32,7 @@ const LISTEN: &str = "subscriptions/listen";
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Off {
     ClientGone,
+    SessionOver,
     NotOffered,
     TooOften,
 }
@@ -40,6 +41,7 @@ impl Off {
     fn reason(self) -> &'static str {
         match self {
             Self::ClientGone => "the client is gone",
+            Self::SessionOver => "the session is over",
             Self::NotOffered => "the server offers none",
             Self::TooOften => "it was opened too often without a message",
         }
@@ -56,6 +58,8 @@ enum Stream {
     Unauthorized(Option<u64>),
     /// For good.
     Off,
+    /// The session is over.
+    Over,
 }
 
 impl Listener {
@@ -141,6 +145,7 @@ impl Listener {
                     continue;
                 }
                 Stream::Off => return (Off::NotOffered, change),
+                Stream::Over => return (Off::SessionOver, change),
                 Stream::Ended(brought) => opens.ended(brought, self.is_wanted()),
                 Stream::Unauthorized(refused) => {
                     opens.ended(Brought::default(), self.is_wanted());
@@ -212,6 +217,7 @@ impl Listener {
         }
         match ended.end(&position).map(classify::listen) {
             Some(ListenConclusion::NotOffered) => Stream::Off,
+            Some(ListenConclusion::SessionOver) => Stream::Over,
             Some(ListenConclusion::Unauthorized) => Stream::Unauthorized(token),
             // Without a token or headers of the host it is tried again like anything else.
             Some(ListenConclusion::IssueAgain) | None => {

@@ -20,7 +20,9 @@ use crate::vocabulary::outcome::{Execution, Kind, Proof, ProofBasis};
 #[must_use]
 pub fn call(evidence: &Evidence<'_>) -> Conclusion {
     match evidence.end {
+        EndFacts::NoHead(cause) if ends_the_session(cause) => session_over(cause, evidence.body_taken),
         EndFacts::NoHead(cause) => no_head(cause, evidence.body_taken),
+        EndFacts::Message { body } => message(body, evidence.lifecycle),
         EndFacts::Interrupted { kind, head_arrived } => interrupted(kind, head_arrived || evidence.body_taken),
         EndFacts::Head { status, headers, body } => {
             let repair = repair(evidence, status, headers, body);
@@ -48,10 +50,61 @@ fn no_head(cause: Cause, body_taken: bool) -> Conclusion {
     certain(Class::NeverSent { transient: is_transient(cause) }, kind, Proof::NeverSent)
 }
 
+/// Did the connection end that a session was?
+pub(super) fn ends_the_session(cause: Cause) -> bool {
+    matches!(cause, Cause::ProcessEnded | Cause::PipeClosed | Cause::NoMessages | Cause::LineTooLong)
+}
+
+/// The process that the session was is over, or as good as that. What was never handed to its pipe did not run, nor did what lies in that pipe
+/// with nobody left to read it: the probe says so of both. Of anything else it is not known whether the process ran it before it ended.
+fn session_over(cause: Cause, body_taken: bool) -> Conclusion {
+    let kind = kind_of_end(cause);
+    let conclusion = if body_taken {
+        ambiguous(kind)
+    } else {
+        certain(Class::NeverSent { transient: true }, kind, Proof::NeverSent)
+    };
+    Conclusion { repair: OVER, ..conclusion }
+}
+
+/// What is to be looked after once the session is over.
+const OVER: Repair = Repair { token: false, session: Doubt::Over, counts: false };
+
+/// What the end of a connection is called that a session was.
+pub(super) fn kind_of_end(cause: Cause) -> Kind {
+    match cause {
+        Cause::NoMessages => Kind::Protocol,
+        Cause::LineTooLong => Kind::TooLarge,
+        _ => Kind::ConnectionClosed,
+    }
+}
+
+/// What a message says of the call that it answers, where there is no status that could say more. Its words say nothing of a session: that is
+/// the connection, and it stands.
+fn message(body: BodyFacts<'_>, lifecycle: Lifecycle) -> Conclusion {
+    match (body, lifecycle) {
+        (BodyFacts::Result, _) => Conclusion { class: Class::Answered, kind: None, ..answered_with_error() },
+        (BodyFacts::Error { code: UNSUPPORTED_VERSION, .. }, Lifecycle::Legacy) => {
+            Conclusion { class: Class::SessionSuspect, ..answered_with_error() }
+        }
+        (BodyFacts::Error { code: UNSUPPORTED_VERSION | HEADER_MISMATCH, .. }, Lifecycle::Modern) => {
+            Conclusion { class: Class::TermsRefused, ..answered_with_error() }
+        }
+        (BodyFacts::Error { .. }, _) => answered_with_error(),
+        // Only the end of the connection cuts it off.
+        (BodyFacts::Stopped { orderly: false, .. }, _) => {
+            Conclusion { repair: OVER, ..ambiguous(Kind::ConnectionClosed) }
+        }
+        (BodyFacts::Stopped { .. }, _) => ambiguous(Kind::StreamEnded),
+        (BodyFacts::TooLarge, _) => ambiguous(Kind::TooLarge),
+        (BodyFacts::NoAnswer { .. } | BodyFacts::Unread, _) => ambiguous(Kind::Protocol),
+    }
+}
+
 /// Might connecting succeed in a moment?
 pub(super) fn is_transient(cause: Cause) -> bool {
     match cause {
-        Cause::Tls | Cause::DnsUnknownHost | Cause::Proxy | Cause::BadRequest => false,
+        Cause::Tls | Cause::DnsUnknownHost | Cause::Proxy | Cause::BadRequest | Cause::NotStarted => false,
         Cause::Refused
         | Cause::Unreachable
         | Cause::ConnectReset
@@ -62,7 +115,11 @@ pub(super) fn is_transient(cause: Cause) -> bool {
         | Cause::GoneAway
         | Cause::Closed
         | Cause::Reset
-        | Cause::Other => true,
+        | Cause::Other
+        | Cause::ProcessEnded
+        | Cause::PipeClosed
+        | Cause::NoMessages
+        | Cause::LineTooLong => true,
     }
 }
 

@@ -100,6 +100,8 @@ pub enum Doubt {
     Session,
     /// The server may be of another era by now: asked before the next request, once in a while at most.
     Era,
+    /// None: the connection that the session was is over, and the session with it.
+    Over,
 }
 
 /// Where a redirect leads.
@@ -172,6 +174,8 @@ pub enum ListenConclusion {
     Unauthorized,
     /// It ended, in whatever way: issue it anew after a growing gap.
     IssueAgain,
+    /// The session is over, and the stream with it.
+    SessionOver,
 }
 
 /// What the GET stream's head, end or failure says.

@@ -58,6 +58,11 @@ pub enum EndFacts<'a> {
         /// The body.
         body: BodyFacts<'a>,
     },
+    /// The server said something of the request, on a binding that has no heads; then this became of it.
+    Message {
+        /// What was said in the end.
+        body: BodyFacts<'a>,
+    },
 }
 
 /// What became of the body of an answer.

@@ -15,20 +15,17 @@ use http::StatusCode;
 /// What the handshake does next. `body_taken` is the body probe of the request.
 #[must_use]
 pub fn handshake(step: HandshakeStep, body_taken: bool, end: EndFacts<'_>) -> HandshakeConclusion {
-    match end {
-        EndFacts::NoHead(_) | EndFacts::Interrupted { .. } => without_head(body_taken, end),
-        EndFacts::Head { status, body, .. } => {
-            let accepted = match step {
-                HandshakeStep::Initialize => matches!(body, BodyFacts::Result),
-                HandshakeStep::Initialized => is_success(status),
-            };
-            if accepted {
-                HandshakeConclusion { next: HandshakeNext::Proceed, kind: None }
-            } else {
-                refused(status, body)
-            }
-        }
-    }
+    let (status, body) = match end {
+        EndFacts::NoHead(_) | EndFacts::Interrupted { .. } => return without_head(body_taken, end),
+        EndFacts::Head { status, body, .. } => (status, body),
+        // What says nothing by its status says all by its body.
+        EndFacts::Message { body } => (StatusCode::OK, body),
+    };
+    let accepted = match step {
+        HandshakeStep::Initialize => matches!(body, BodyFacts::Result),
+        HandshakeStep::Initialized => is_success(status),
+    };
+    if accepted { HandshakeConclusion { next: HandshakeNext::Proceed, kind: None } } else { refused(status, body) }
 }
 
 /// What to do where no head arrived, or where the wait for one was ended.
@@ -38,11 +35,16 @@ pub(super) fn without_head(body_taken: bool, end: EndFacts<'_>) -> HandshakeConc
         // Only a time-out leaves somebody who wants the session.
         EndFacts::Interrupted { kind: Kind::Timeout, .. } => failed(HandshakeNext::TryAgain, Kind::Timeout),
         EndFacts::Interrupted { kind, .. } => failed(HandshakeNext::GiveUp, kind),
-        EndFacts::Head { .. } => failed(HandshakeNext::TryAgain, Kind::Protocol),
+        EndFacts::Head { .. } | EndFacts::Message { .. } => failed(HandshakeNext::TryAgain, Kind::Protocol),
     }
 }
 
 fn no_head(cause: Cause, body_taken: bool) -> HandshakeConclusion {
+    if call::ends_the_session(cause) {
+        // The next process would write as long a line.
+        let next = if cause == Cause::LineTooLong { HandshakeNext::GiveUp } else { HandshakeNext::TryAgain };
+        return failed(next, call::kind_of_end(cause));
+    }
     if body_taken || matches!(cause, Cause::RefusedStream | Cause::GoneAway) {
         return failed(HandshakeNext::TryAgain, Kind::ConnectionClosed);
     }

@@ -16,8 +16,13 @@ use crate::vocabulary::outcome::Kind;
 /// What the answer to `server/discover` says. `body_taken` is the body probe of the request.
 #[must_use]
 pub fn probe(body_taken: bool, end: EndFacts<'_>) -> EraVerdict {
-    let EndFacts::Head { status, body, .. } = end else {
-        return EraVerdict::None(handshake::without_head(body_taken, end));
+    let (status, body) = match end {
+        EndFacts::Head { status, body, .. } => (status, body),
+        // What says nothing by its status says all by its body.
+        EndFacts::Message { body } => (StatusCode::OK, body),
+        EndFacts::NoHead(_) | EndFacts::Interrupted { .. } => {
+            return EraVerdict::None(handshake::without_head(body_taken, end));
+        }
     };
     if let BodyFacts::Result = body {
         return EraVerdict::Discovered;

@@ -2,6 +2,7 @@
 
 use http::{HeaderMap, StatusCode};
 
+use super::call::ends_the_session;
 use super::conclusions::{ListenConclusion, ListenerConclusion, ResumeConclusion};
 use super::facts::{BodyFacts, EndFacts};
 use super::wording;
@@ -42,7 +43,12 @@ pub fn listen(end: EndFacts<'_>) -> ListenConclusion {
             ListenConclusion::NotOffered
         }
         EndFacts::Head { status, .. } if is_refused(status) => ListenConclusion::NotOffered,
-        EndFacts::Head { .. } | EndFacts::NoHead(_) | EndFacts::Interrupted { .. } => ListenConclusion::IssueAgain,
+        EndFacts::Message { body: BodyFacts::Error { .. } } => ListenConclusion::NotOffered,
+        EndFacts::Message { body: BodyFacts::Stopped { orderly: false, .. } } => ListenConclusion::SessionOver,
+        EndFacts::NoHead(cause) if ends_the_session(cause) => ListenConclusion::SessionOver,
+        EndFacts::Head { .. } | EndFacts::Message { .. } | EndFacts::NoHead(_) | EndFacts::Interrupted { .. } => {
+            ListenConclusion::IssueAgain
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use http::StatusCode;
 
-use super::call::{call, says_lost};
+use super::call::{call, ends_the_session, says_lost};
 use super::codes::METHOD_NOT_FOUND;
 use super::conclusions::{Class, Doubt};
 use super::facts::{BodyFacts, EndFacts, Evidence};
@@ -62,7 +62,13 @@ pub enum Ping {
 /// What the answer to a ping says. A ping that is not known is answered all the same; no server refuses one that it knows for what it
 /// asks, so a refusal speaks of the session.
 pub(crate) fn ping(evidence: &Evidence<'_>) -> Ping {
-    let EndFacts::Head { status, body, .. } = evidence.end else { return Ping::Nothing };
+    let (status, body) = match evidence.end {
+        EndFacts::Head { status, body, .. } => (status, body),
+        EndFacts::Message { body: BodyFacts::Stopped { orderly: false, .. } } => return Ping::Lost,
+        EndFacts::Message { body } => (StatusCode::OK, body),
+        EndFacts::NoHead(cause) if ends_the_session(cause) => return Ping::Lost,
+        EndFacts::NoHead(_) | EndFacts::Interrupted { .. } => return Ping::Nothing,
+    };
     let conclusion = call(evidence);
     match (body, conclusion.class) {
         (BodyFacts::Result, _) => Ping::Alive,
