@@ -2,7 +2,7 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::{call, list, login, prompt, read, shells, watch};
+use crate::{call, list, login, prompt, proxy, read, shells, watch};
 
 /// An MCP client for the terminal: it never runs your tool twice without proof, never hangs on a dead stream, and recovers a lost session
 /// exactly once.
@@ -44,6 +44,8 @@ pub(crate) enum Command {
     Completions(shells::CompletionOptions),
     /// Write the pages of the manual
     Man(shells::ManOptions),
+    /// Be a server on standard input and output that is the one behind the URL: for hosts that start a command
+    Proxy(proxy::command::Options),
 }
 
 /// In every help text: a script has to know them.

@@ -17,7 +17,9 @@ mod logging;
 mod login;
 mod output;
 mod prompt;
+mod proxy;
 mod read;
+mod rpc;
 mod shells;
 mod watch;
 
@@ -83,6 +85,7 @@ fn carried_out(parsed: Arguments) -> Result<Exit, Failure> {
 
 async fn dispatch(command: Command, context: &Context) -> Result<Exit, Failure> {
     match command {
+        Command::Proxy(options) => proxy::command::run(options, context).await,
         Command::List(options) => list::run(&options, context).await,
         Command::Call(options) => call::run(&options, context).await,
         Command::Read(options) => read::run(&options, context).await,

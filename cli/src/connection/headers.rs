@@ -24,7 +24,7 @@ pub(crate) struct HeaderOptions {
     header_env: Vec<String>,
 
     /// A file of headers, `NAME: VALUE` on each line; empty lines and those that begin with `#` are left out
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, alias = "header-file", value_name = "FILE")]
     headers_file: Option<PathBuf>,
 
     /// The variable of the environment that holds the bearer token

@@ -104,6 +104,11 @@ impl LoginOptions {
         self.oauth || self.client_id.is_some() || self.client_metadata_url.is_some()
     }
 
+    /// Does a person paste the address that the browser was sent to?
+    pub(super) fn reads_standard_input(&self) -> bool {
+        self.no_browser
+    }
+
     /// Must there be none?
     pub(super) fn is_off(&self) -> bool {
         self.no_oauth

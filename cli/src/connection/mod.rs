@@ -107,6 +107,16 @@ impl Server {
 }
 
 impl ConnectionOptions {
+    /// Is it said how long a server that is not up is waited for?
+    pub(crate) fn says_patience(&self) -> bool {
+        self.connect_patience.is_some()
+    }
+
+    /// Would a login be read from standard input?
+    pub(crate) fn reads_standard_input(&self) -> bool {
+        self.login.reads_standard_input()
+    }
+
     /// A builder with all of these options. Whoever sets another observer calls [`tell`] from it.
     ///
     /// # Errors

@@ -15,6 +15,7 @@
 //! | `trial.rs`, `situations.rs` | one client on one server, in every situation of the handshake era |
 //! | `modern/` | the same in the modern era |
 //! | `change.rs` | a server whose place is taken by one of another era |
+//! | `hosts/` | clients that others publish, before `oncewire proxy` |
 //! | `proxies/` | proxies before a backend that fails by a script |
 //! | `rows.rs`, `command.rs`, `table.rs` | `cargo xtask peers`: the rows of the tables, all of them run, and the page |
 
@@ -25,6 +26,7 @@ mod debian;
 pub(crate) mod everything;
 mod exchange;
 mod frameworks;
+mod hosts;
 pub(crate) mod install;
 pub(crate) mod ledger;
 mod middleboxes;

@@ -4,13 +4,14 @@ use oncewire::Era;
 
 use super::bridges::Bridge;
 use super::frameworks::Framework;
+use super::hosts::Kind;
 use super::middleboxes::Middlebox;
 use super::proxies::{self, Proxy, Repeating, Wire};
 use super::python_mcp::Answers;
 use super::recipe::Recipe;
 use super::server_package::Eras;
 use super::typescript_sdk::Mode;
-use super::{change, modern, sessions, situations};
+use super::{change, hosts, modern, sessions, situations};
 
 /// One row.
 #[derive(Debug)]
@@ -33,6 +34,8 @@ pub(crate) enum What {
     Change { from: Recipe, to: Recipe, ends: &'static str },
     /// A server on what others publish, in this era.
     Framework(Framework, Era),
+    /// A host before `oncewire proxy` before a server.
+    Host(Kind, Recipe),
     /// A proxy before a backend that fails by a script.
     Proxy(Proxy, Wire),
     /// A proxy that was told to repeat requests.
@@ -46,13 +49,14 @@ pub(crate) enum Table {
     Modern,
     Change,
     Frameworks,
+    Hosts,
     Proxies,
     Repeats,
 }
 
 impl Table {
-    pub(crate) const ALL: [Self; 6] =
-        [Self::Handshake, Self::Modern, Self::Change, Self::Frameworks, Self::Proxies, Self::Repeats];
+    pub(crate) const ALL: [Self; 7] =
+        [Self::Handshake, Self::Modern, Self::Change, Self::Frameworks, Self::Hosts, Self::Proxies, Self::Repeats];
 
     /// The heads of its columns.
     pub(crate) fn situations(self) -> &'static [&'static str] {
@@ -61,6 +65,7 @@ impl Table {
             Self::Modern => &modern::SITUATIONS,
             Self::Change => &change::SITUATIONS,
             Self::Frameworks => &sessions::SITUATIONS,
+            Self::Hosts => &hosts::SITUATIONS,
             Self::Proxies => &proxies::SITUATIONS,
             Self::Repeats => &proxies::REPEATS,
         }
@@ -74,6 +79,7 @@ impl Row {
             What::Modern(..) => Table::Modern,
             What::Change { .. } => Table::Change,
             What::Framework(..) => Table::Frameworks,
+            What::Host(..) => Table::Hosts,
             What::Proxy(..) => Table::Proxies,
             What::Repeats(..) => Table::Repeats,
         }
@@ -85,6 +91,7 @@ impl Row {
             What::Handshake(recipe, _) | What::Modern(recipe) => recipe.title(),
             What::Change { from, to, .. } => format!("{}, then {}", from.title(), to.title()),
             What::Framework(framework, _) => framework.title(),
+            What::Host(kind, recipe) => format!("{}, before {}", kind.title(), recipe.title()),
             What::Proxy(proxy, wire) => format!("{}, {}", proxy.title(), wire.title()),
             What::Repeats(proxy, repeating) => repeating.title(proxy),
         }
@@ -176,6 +183,16 @@ pub(crate) static ROWS: &[Row] = &[
     row("pmcp", What::Framework(Framework::Pmcp, Era::Legacy)),
     row("turbomcp", What::Framework(Framework::Turbomcp, Era::Auto)),
     row("rust-mcp-sdk", What::Framework(Framework::RustMcpSdk, Era::Auto)),
+    quick("host-sdk", What::Host(Kind::Sdk, MCP1)),
+    row("host-sdk-modern", What::Host(Kind::Sdk, SERVER_MODERN)),
+    row("host-client", What::Host(Kind::Client, SDK)),
+    quick("host-client-modern", What::Host(Kind::Client, SERVER_MODERN)),
+    row("host-mcp1", What::Host(Kind::Mcp1, SDK)),
+    row("host-mcp1-modern", What::Host(Kind::Mcp1, MCP2)),
+    quick("host-mcp2", What::Host(Kind::Mcp2, MCP1)),
+    row("host-mcp2-modern", What::Host(Kind::Mcp2, MCP2)),
+    row("host-rmcp", What::Host(Kind::Rmcp, SDK)),
+    row("host-rmcp-modern", What::Host(Kind::Rmcp, MCP2)),
     quick("proxy-haproxy-h2", What::Proxy(Proxy::Haproxy, Wire::Http2)),
     row("proxy-haproxy", What::Proxy(Proxy::Haproxy, Wire::Http1)),
     quick("proxy-haproxy3-h2", What::Proxy(Proxy::Haproxy3, Wire::Http2)),

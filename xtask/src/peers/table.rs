@@ -80,6 +80,21 @@ which say that they only read. `poke` is called without leave to repeat it.
 
 ";
 
+const HOSTS: &str = "
+## Hosts before `oncewire proxy`
+
+Clients that others publish, each as its documentation shows, over standard input and output to `oncewire proxy`, and from there to a real server ([proxy.md](proxy.md)). Tools that say
+nothing of themselves are called. The host sees no error but the one in *killed in mid-call*, and no tool runs twice for one call.
+
+- *calls*: a list and a tool are answered.
+- *restarted before each*: the server is killed and started anew, three times before a list and a tool, three times before a tool.
+- *session ended before each*: somebody else deletes the session before a tool, three times.
+- *killed in mid-call*: the server is killed while a tool runs. The host gets an error at once, whose words say that the tool may have run and has to be looked after, and whose data has the
+  verdict; when the server is back the next calls are answered.
+- *closed*: the host closes its client. The proxy ends, and the session gets its `DELETE`.
+
+";
+
 const PROXIES: &str = "
 ## Proxies before a backend that fails
 
@@ -122,6 +137,7 @@ pub(crate) fn page(committed: &str, outcomes: &[(&'static Row, Outcome)]) -> Str
         Table::Modern => MODERN,
         Table::Change => CHANGE,
         Table::Frameworks => FRAMEWORKS,
+        Table::Hosts => HOSTS,
         Table::Proxies => PROXIES,
         Table::Repeats => REPEATS,
     });
@@ -156,6 +172,7 @@ fn lines(table: Table, committed: &str, outcomes: &[(&'static Row, Outcome)]) ->
     let first = match table {
         Table::Handshake | Table::Modern | Table::Frameworks => "server",
         Table::Change => "the one, then the other",
+        Table::Hosts => "host, and the server",
         Table::Proxies | Table::Repeats => "proxy",
     };
     let heads = format!("| {first} | {} |", situations.join(" | "));
@@ -189,6 +206,7 @@ fn section(table: Table, page: &str) -> Vec<&str> {
         Table::Modern => heading(MODERN),
         Table::Change => heading(CHANGE),
         Table::Frameworks => heading(FRAMEWORKS),
+        Table::Hosts => heading(HOSTS),
         Table::Proxies => heading(PROXIES),
         Table::Repeats => heading(REPEATS),
     };
