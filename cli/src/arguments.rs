@@ -2,7 +2,7 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::{call, list, login, prompt, proxy, read, shells, watch};
+use crate::{call, list, login, prompt, proxy, read, serve, shells, watch};
 
 /// An MCP client for the terminal: it never runs your tool twice without proof, never hangs on a dead stream, and recovers a lost session
 /// exactly once.
@@ -46,6 +46,8 @@ pub(crate) enum Command {
     Man(shells::ManOptions),
     /// Be a server on standard input and output that is the one behind the URL: for hosts that start a command
     Proxy(proxy::command::Options),
+    /// Put a server on standard input and output behind Streamable HTTP, with a process for each session
+    Serve(serve::command::Options),
 }
 
 /// In every help text: a script has to know them.

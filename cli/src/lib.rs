@@ -20,6 +20,7 @@ mod prompt;
 mod proxy;
 mod read;
 mod rpc;
+mod serve;
 mod shells;
 mod watch;
 
@@ -86,6 +87,7 @@ fn carried_out(parsed: Arguments) -> Result<Exit, Failure> {
 async fn dispatch(command: Command, context: &Context) -> Result<Exit, Failure> {
     match command {
         Command::Proxy(options) => proxy::command::run(options, context).await,
+        Command::Serve(options) => serve::command::run(options, context).await,
         Command::List(options) => list::run(&options, context).await,
         Command::Call(options) => call::run(&options, context).await,
         Command::Read(options) => read::run(&options, context).await,
