@@ -46,7 +46,7 @@ pub(crate) enum Command {
     Man(shells::ManOptions),
     /// Be a server on standard input and output that is the one behind the URL: for hosts that start a command
     Proxy(proxy::command::Options),
-    /// Put a server on standard input and output behind Streamable HTTP, with a process for each session
+    /// Put a server on standard input and output behind Streamable HTTP, with a process for each session or one for all
     Serve(serve::command::Options),
 }
 

@@ -49,6 +49,10 @@ pub(crate) struct Options {
     #[arg(long, value_name = "ORIGIN")]
     allow_origin: Vec<String>,
 
+    /// One process for all sessions, in the place of one for each. What it asks of its client is refused then
+    #[arg(long)]
+    shared: bool,
+
     /// How long a session may be unused before it is ended
     #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "30m")]
     session_idle: Duration,
@@ -97,6 +101,7 @@ pub(crate) async fn run(options: Options, context: &Context) -> Result<Exit, Fai
         command: options.command,
         idle: options.session_idle,
         sessions: std::sync::Mutex::default(),
+        shared: options.shared.then(tokio::sync::Mutex::default),
     };
     let stop = CancellationToken::new();
     let serving = serve(listener, endpoint, stop.clone());

@@ -14,9 +14,11 @@ use serde_json::value::RawValue;
 use tokio::time::timeout;
 
 use super::answers::{Body, empty, error, json, last_of, streamed};
+use super::behind::Behind;
 use super::guard::{Guard, Refusal};
 use super::process::{MAX_LINE, Process};
 use super::session::{Refused, Session};
+use super::shared::Shared;
 use super::store::place;
 use crate::rpc::error::{INTERNAL_ERROR, INVALID_REQUEST, RpcError};
 use crate::rpc::members::Members;
@@ -47,6 +49,8 @@ pub(super) struct Endpoint {
     /// How long a session may be unused.
     pub(super) idle: Duration,
     pub(super) sessions: Mutex<HashMap<String, Arc<Session>>>,
+    /// The process of all sessions, if they share one, once it is there.
+    pub(super) shared: Option<tokio::sync::Mutex<Option<Arc<Shared>>>>,
 }
 
 impl Endpoint {
@@ -59,6 +63,11 @@ impl Endpoint {
     /// Ends all sessions, and waits until their processes are gone.
     pub(super) async fn end(&self) {
         let ended: Vec<_> = self.sessions().drain().map(|(_, session)| session).collect();
+        if let Some(shared) = &self.shared
+            && let Some(shared) = shared.lock().await.as_ref()
+        {
+            shared.end();
+        }
         let gone: Vec<_> = ended.iter().map(|session| session.gone().clone()).collect();
         for session in &ended {
             session.end();
@@ -66,6 +75,11 @@ impl Endpoint {
         drop(ended);
         for gone in gone {
             gone.cancelled().await;
+        }
+        if let Some(shared) = &self.shared
+            && let Some(shared) = shared.lock().await.take()
+        {
+            shared.gone().cancelled().await;
         }
     }
 
@@ -181,11 +195,20 @@ impl Endpoint {
             let text = format!("{SESSIONS} sessions are open, which is as many as there may be");
             return error(StatusCode::SERVICE_UNAVAILABLE, Some(&id), &RpcError::new(INTERNAL_ERROR, text));
         }
+        if let Some(shared) = &self.shared {
+            return match self.join(shared).await {
+                Ok((session, introduction)) => {
+                    let answer = format!("{{\"jsonrpc\":\"2.0\",\"id\":{},\"result\":{introduction}}}", id.to_json());
+                    self.begun(session, Bytes::from(answer))
+                }
+                Err(problem) => failed(problem),
+            };
+        }
         let (process, lines) = match Process::start(&self.command) {
             Ok(started) => started,
             Err(problem) => return failed(format!("the command cannot be started: {problem}")),
         };
-        let session = Session::begin(process, lines, self.idle);
+        let session = Session::begin(Behind::Own(process), lines, self.idle);
         let answer = match session.request(id.clone(), params, line).await {
             Ok(events) => timeout(INTRODUCTION, last_of(events)).await,
             // It was gone before anything could be written to it.
@@ -201,6 +224,31 @@ impl Endpoint {
             session.end();
             return json(StatusCode::OK, answer);
         }
+        self.begun(session, answer)
+    }
+
+    /// A session with a place at the process of all, which is started if it is not there, and what that said of itself.
+    async fn join(
+        &self,
+        shared: &tokio::sync::Mutex<Option<Arc<Shared>>>,
+    ) -> Result<(Arc<Session>, Box<RawValue>), String> {
+        // One start at a time, and whoever comes meanwhile waits for it.
+        let mut current = shared.lock().await;
+        if let Some(running) = current.as_ref()
+            && let Some((member, lines)) = running.join()
+        {
+            let introduction = running.introduction().to_owned();
+            return Ok((Session::begin(Behind::Shared(member), lines, self.idle), introduction));
+        }
+        let started = Shared::start(&self.command, INTRODUCTION).await?;
+        let (member, lines) = started.join().ok_or("the command ended at once: its standard error says more")?;
+        let introduction = started.introduction().to_owned();
+        *current = Some(started);
+        Ok((Session::begin(Behind::Shared(member), lines, self.idle), introduction))
+    }
+
+    /// The session has a name from now on.
+    fn begun(&self, session: Arc<Session>, answer: Bytes) -> Response<Body> {
         let name = uuid::Uuid::now_v7().simple().to_string();
         let mut response = json(StatusCode::OK, answer);
         if let Ok(value) = HeaderValue::from_str(&name) {

@@ -1,12 +1,14 @@
-//! `oncewire serve -- COMMAND`: a server on standard input and output, behind Streamable HTTP: a process for each session, streams that can be
-//! read on, and nobody let in who should not be.
+//! `oncewire serve -- COMMAND`: a server on standard input and output, behind Streamable HTTP: a process for each session or one for all,
+//! streams that can be read on, and nobody let in who should not be.
 
 mod answers;
+mod behind;
 pub(crate) mod command;
 mod endpoint;
 mod guard;
 mod process;
 mod session;
+mod shared;
 mod store;
 
 use std::convert::Infallible;

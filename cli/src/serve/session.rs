@@ -1,4 +1,4 @@
-//! One session: a process, the streams that carry what it says, and what is kept of them to be read on from.
+//! One session: a process, its own or a place at a shared one, the streams that carry what it says, and what is kept of them to be read on from.
 //!
 //! An answer goes on the stream of its request, progress too. What the process says or asks besides goes on the stream of the GET if one is
 //! open, else on that of the latest request: standard output does not say what it belongs to. A stream whose client does not read is ended
@@ -14,7 +14,7 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-use super::process::Process;
+use super::behind::Behind;
 use super::store::{Kept, Store, StreamId};
 use crate::rpc::members::Members;
 use crate::rpc::message::{Id, Line, Message, read};
@@ -43,7 +43,7 @@ pub(super) type Events = mpsc::Receiver<Kept>;
 /// A session.
 #[derive(Debug)]
 pub(super) struct Session {
-    process: Process,
+    behind: Behind,
     state: Mutex<State>,
     /// Cancelled when it is over.
     pub(super) over: CancellationToken,
@@ -63,8 +63,8 @@ struct State {
 }
 
 impl Session {
-    /// Begins, with the process that was just started for it.
-    pub(super) fn begin(process: Process, lines: mpsc::Receiver<Bytes>, idle: Duration) -> Arc<Self> {
+    /// Begins, with what was just started for it, or its place at what is there.
+    pub(super) fn begin(behind: Behind, lines: mpsc::Receiver<Bytes>, idle: Duration) -> Arc<Self> {
         let state = State {
             store: Store::default(),
             streams: 0,
@@ -73,7 +73,7 @@ impl Session {
             open: HashMap::new(),
             used: Instant::now(),
         };
-        let session = Arc::new(Self { process, state: Mutex::new(state), over: CancellationToken::new() });
+        let session = Arc::new(Self { behind, state: Mutex::new(state), over: CancellationToken::new() });
         tokio::spawn(Arc::clone(&session).follow(lines, idle));
         session
     }
@@ -106,7 +106,7 @@ impl Session {
     /// It is over: streams end without an answer, for there is none.
     pub(super) fn end(&self) {
         self.over.cancel();
-        self.process.end();
+        self.behind.end();
         let mut state = self.state();
         state.open.clear();
         state.requests.clear();
@@ -114,7 +114,7 @@ impl Session {
 
     /// Cancelled when its process is gone, too.
     pub(super) fn gone(&self) -> &CancellationToken {
-        &self.process.gone
+        self.behind.gone()
     }
 
     /// The process has written a line.
@@ -173,13 +173,13 @@ impl Session {
             state.begin(stream);
             events
         };
-        if self.process.send(message).await { Ok(events) } else { Err(Refused::Gone) }
+        if self.behind.send(message).await { Ok(events) } else { Err(Refused::Gone) }
     }
 
     /// A notification of the client, or its answer to a question. False if the process is gone.
     pub(super) async fn notify(&self, message: Bytes) -> bool {
         self.state().used = Instant::now();
-        self.process.send(message).await
+        self.behind.send(message).await
     }
 
     /// The stream of the GET; `None` if somebody reads it.

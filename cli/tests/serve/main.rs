@@ -5,4 +5,5 @@
 mod access;
 mod bridge;
 mod sessions;
+mod shared;
 mod streams;
