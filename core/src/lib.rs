@@ -22,7 +22,7 @@
 //!
 //! # How it is built
 //!
-//! Each folder is a layer, and imports only from those below it. From the top: `client` (what a host sees), `call` (a call's life), `session`
+//! Each folder is a layer, and imports only from those below it. From the top: `diagnose` (what an inspector asks), `client` (what a host sees), `call` (a call's life), `session`
 //! (handshake, recovery, streams), `exchange` (one request and its answer), `auth` and `oauth` (tokens and logins), `policy` (what to do about a
 //! failure, pure), `transport` (bytes, and what an end proves), `protocol` (what MCP says), `rpc` (JSON-RPC), `vocabulary` (the words of all).
 //! `docs/architecture.md` has the picture, the life of a call through them, and where to change what; a test holds the sources to it.
@@ -48,6 +48,7 @@ mod stdio_page {}
 mod auth;
 mod call;
 mod client;
+pub mod diagnose;
 mod exchange;
 pub mod oauth;
 pub mod policy;

@@ -22,9 +22,9 @@ pub(crate) struct Token {
     pub(crate) renewals: Option<u64>,
     pub(super) value: Arc<str>,
     /// The date after which it is good for nothing, where it says so itself, or the authorization server did.
-    pub(super) expires: Option<SystemTime>,
+    pub(crate) expires: Option<SystemTime>,
     /// From then on a login may be refreshed; none if it cannot be.
-    pub(super) renewable_from: Option<SystemTime>,
+    pub(crate) renewable_from: Option<SystemTime>,
 }
 
 impl Token {

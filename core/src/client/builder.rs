@@ -16,7 +16,7 @@ use crate::call::options::CallOptions;
 use crate::oauth::OAuth;
 #[cfg(feature = "testing")]
 use crate::transport::exchange::Exchange;
-use crate::transport::http::{ClientIdentity, Http2Ping, HttpVersion, ProxySetting, TcpKeepAlive};
+use crate::transport::http::{ClientIdentity, Http2Ping, HttpSettings, HttpVersion, ProxySetting, TcpKeepAlive};
 use crate::transport::stdio::ServerCommand;
 use crate::vocabulary::config::{Era, Recovery, Resend, TrustAnnotations};
 use crate::vocabulary::error::Error;
@@ -66,6 +66,11 @@ impl Client {
 }
 
 impl ClientBuilder {
+    /// What is set about connections.
+    pub(crate) fn http(&self) -> &HttpSettings {
+        &self.draft.http
+    }
+
     pub(crate) fn new(target: Target) -> Self {
         Self { draft: Draft::new(target), lazy: false }
     }

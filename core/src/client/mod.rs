@@ -16,7 +16,9 @@ use self::request::{Call, ListCall};
 use crate::call::engine::Engine;
 use crate::call::options::{CallExtras, IdempotencyKey};
 use crate::call::run::handshake_failed;
+use crate::exchange::answer::Limits;
 use crate::exchange::carrier::Carrier;
+use crate::exchange::wire::Wire;
 use crate::protocol::era::Lifecycle;
 use crate::protocol::results::{
     CallToolResult, CompleteResult, GetPromptResult, InitializeResult, Prompt, ReadResourceResult, Resource,
@@ -47,6 +49,14 @@ impl Client {
 
     fn engine(&self) -> &Arc<Engine> {
         self.handle.engine()
+    }
+
+    pub(crate) fn wire(&self) -> &Wire {
+        &self.engine().wire
+    }
+
+    pub(crate) fn limits(&self) -> Limits {
+        self.engine().settings.limits
     }
 
     /// Waits for the handshake, and starts it if need be.

@@ -218,7 +218,7 @@ impl Wire {
         Identity { token, headers }
     }
 
-    async fn standing(&self, carried: Carried) -> Result<(Standing, Identity), Unready> {
+    pub(crate) async fn standing(&self, carried: Carried) -> Result<(Standing, Identity), Unready> {
         let token = self.tokens.get().await?;
         let caller = self.caller_headers().await?;
         let identity = self.identity_of(token.as_ref(), &caller);

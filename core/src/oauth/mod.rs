@@ -45,6 +45,7 @@ pub use options::OAuth;
 pub use store::{FileStore, LoginStore, MemoryStore, StoreError, StoreErrorKind};
 pub use stored::StoredLogin;
 
+pub(crate) use discovery::discover;
 pub(crate) use error::LoginError;
 pub(crate) use fetch::Fetch;
 pub(crate) use login::{Access, Login, LoginParts};

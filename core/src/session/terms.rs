@@ -15,9 +15,9 @@ use crate::rpc::params::{Params, raw_string};
 const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 const NAME: HeaderName = HeaderName::from_static("mcp-name");
 
-const PROTOCOL_VERSION_IN_META: &str = "io.modelcontextprotocol/protocolVersion";
-const CLIENT_INFO_IN_META: &str = "io.modelcontextprotocol/clientInfo";
-const CLIENT_CAPABILITIES_IN_META: &str = "io.modelcontextprotocol/clientCapabilities";
+pub(crate) const PROTOCOL_VERSION_IN_META: &str = "io.modelcontextprotocol/protocolVersion";
+pub(crate) const CLIENT_INFO_IN_META: &str = "io.modelcontextprotocol/clientInfo";
+pub(crate) const CLIENT_CAPABILITIES_IN_META: &str = "io.modelcontextprotocol/clientCapabilities";
 const LOG_LEVEL_IN_META: &str = "io.modelcontextprotocol/logLevel";
 
 /// Who the client is and what it can do, as both eras tell it.

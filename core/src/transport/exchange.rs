@@ -6,13 +6,14 @@
 //! for each.
 
 use std::fmt;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures_util::stream::BoxStream;
-use http::{HeaderMap, Method, StatusCode};
+use http::{HeaderMap, Method, StatusCode, Version};
 use url::Url;
 
 use super::probe::Probe;
@@ -46,13 +47,26 @@ impl fmt::Debug for WireRequest {
 pub struct WireResponse {
     /// The status of the answer.
     pub status: StatusCode,
-    /// The headers of the answer.
+    /// The headers of the answer, but for what tells of the codings that were undone.
     pub headers: HeaderMap,
     /// The body, chunk by chunk; dropping it frees the connection. An orderly end is the end of the stream, anything else an
     /// error item, after which nothing follows.
     pub body: BoxStream<'static, Result<Bytes, WireFailure>>,
     /// What the pieces of the body are.
     pub framing: Framing,
+    /// How it came, for whoever looks into that.
+    pub spoken: Spoken,
+}
+
+/// How an answer came. Nothing is concluded of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Spoken {
+    /// The version of HTTP.
+    pub version: Option<Version>,
+    /// Who answered.
+    pub remote: Option<SocketAddr>,
+    /// The content codings that were undone.
+    pub codings: Vec<String>,
 }
 
 /// What the pieces of a body are.

@@ -22,7 +22,8 @@ use rustls::ClientConfig;
 
 use self::addresses::Addresses;
 pub(crate) use self::settings::{ClientIdentity, Http2Ping, HttpSettings, HttpVersion, ProxySetting, TcpKeepAlive};
-use super::exchange::{Cause, Exchange, Framing, WireFailure, WireRequest, WireResponse};
+use super::exchange::{Cause, Exchange, Framing, Spoken, WireFailure, WireRequest, WireResponse};
+use super::headers::{codings, unread_coding};
 use super::probe::ProbedBody;
 use super::tls::{self, TlsOptions};
 use crate::vocabulary::config::OptionError;
@@ -161,13 +162,17 @@ impl Exchange for HttpExchange {
         }
         match outgoing.send().await {
             Ok(mut response) => {
-                if let Some(from) = response.remote_addr() {
+                let remote = response.remote_addr();
+                if let Some(from) = remote {
                     self.addresses.answered(from.ip());
                 }
-                let status = response.status();
+                let (status, version) = (response.status(), response.version());
                 let mut headers = std::mem::take(response.headers_mut());
+                let coded: Vec<_> = codings(&headers).collect();
                 let body = coding::decoded(&mut headers, until_broken(response.bytes_stream()));
-                Ok(WireResponse { status, headers, body, framing: Framing::Http })
+                let undone = if unread_coding(&headers).is_none() { coded } else { Vec::new() };
+                let spoken = Spoken { version: Some(version), remote, codings: undone };
+                Ok(WireResponse { status, headers, body, framing: Framing::Http, spoken })
             }
             Err(error) => {
                 if !tells && cause::proves_unsent(&error) {

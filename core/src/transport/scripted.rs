@@ -43,7 +43,7 @@ use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 
 use self::ledger::Open;
-use super::exchange::{Cause, Exchange, Framing, WireFailure, WireRequest, WireResponse};
+use super::exchange::{Cause, Exchange, Framing, Spoken, WireFailure, WireRequest, WireResponse};
 
 type Script = Arc<dyn Fn(Arrival) -> BoxFuture<'static, Result<Reply, Cause>> + Send + Sync>;
 
@@ -92,7 +92,13 @@ impl Exchange for Scripted {
                 open.head(reply.status());
                 let (status, headers, steps) = reply.into_parts();
                 let body = open.body(steps);
-                Ok(WireResponse { status, headers, body: body.boxed(), framing: Framing::Http })
+                Ok(WireResponse {
+                    status,
+                    headers,
+                    body: body.boxed(),
+                    framing: Framing::Http,
+                    spoken: Spoken::default(),
+                })
             }
             Err(cause) => {
                 open.over(Over::Failed(cause));

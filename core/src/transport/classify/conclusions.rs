@@ -38,6 +38,27 @@ pub enum Class {
     Answered,
 }
 
+impl Class {
+    /// The word that stands for it in reports.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::NeverSent { .. } => "never_sent",
+            Self::SessionRejected => "session_rejected",
+            Self::SessionSuspect => "session_suspect",
+            Self::Unauthorized => "unauthorized",
+            Self::ScopeMissing => "scope_missing",
+            Self::RateLimited => "rate_limited",
+            Self::RefusedStream => "refused_stream",
+            Self::Rejected => "rejected",
+            Self::TermsRefused => "terms_refused",
+            Self::Resumable => "resumable",
+            Self::Ambiguous => "ambiguous",
+            Self::Answered => "answered",
+        }
+    }
+}
+
 /// The conclusion from the evidence of one attempt.
 ///
 /// A refusal is never enough by itself: any status and any words can come out of a tool, a relay or a framework's error page. So a

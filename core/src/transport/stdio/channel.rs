@@ -29,7 +29,9 @@ use super::unread::unread;
 use crate::protocol::era::MODERN_VERSION;
 use crate::rpc::message::notification_bytes;
 use crate::rpc::params::Params;
-use crate::transport::exchange::{Cause, Channel, Exchange, Framing, Unasked, WireFailure, WireRequest, WireResponse};
+use crate::transport::exchange::{
+    Cause, Channel, Exchange, Framing, Spoken, Unasked, WireFailure, WireRequest, WireResponse,
+};
 use crate::transport::probe::Probe;
 use crate::vocabulary::excerpt::printable;
 use crate::vocabulary::lock::lock;
@@ -171,7 +173,13 @@ impl Channel for PipeChannel {
 
 /// Its pieces are whole messages, and there is no head.
 fn messages(body: BoxStream<'static, Result<Bytes, WireFailure>>) -> WireResponse {
-    WireResponse { status: StatusCode::OK, headers: HeaderMap::new(), body, framing: Framing::Messages }
+    WireResponse {
+        status: StatusCode::OK,
+        headers: HeaderMap::new(),
+        body,
+        framing: Framing::Messages,
+        spoken: Spoken::default(),
+    }
 }
 
 /// A request that was written, and is dropped when nobody waits for its answer any more.
