@@ -2,7 +2,7 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::{call, list, login, prompt, proxy, read, serve, shells, watch};
+use crate::{call, doctor, list, login, prompt, proxy, read, serve, shells, watch};
 
 /// An MCP client for the terminal: it never runs your tool twice without proof, never hangs on a dead stream, and recovers a lost session
 /// exactly once.
@@ -24,6 +24,9 @@ pub(crate) struct Arguments {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Say what a client can rely on with a server, and how safe retries are
+    Doctor(doctor::Options),
+
     /// Show the tools, resources and prompts of a server
     List(list::Options),
     /// Call a tool
@@ -51,5 +54,5 @@ pub(crate) enum Command {
 }
 
 /// In every help text: a script has to know them.
-const EXIT_CODES: &str = "Exit codes: 0 done; 1 something on this machine went wrong; 2 bad input, nothing was sent; 3 the call failed and did not run; \
+const EXIT_CODES: &str = "Exit codes: 0 done; 1 something on this machine went wrong, or what a doctor was asked is not so; 2 bad input, nothing was sent; 3 the call failed and did not run; \
 4 the call failed and may have run; 5 the server answered with an error; 6 the tool says that it failed; 130 interrupted (Ctrl+C); 143 terminated";

@@ -30,6 +30,11 @@ impl Interrupt {
         Ok(Self { given })
     }
 
+    /// The signal that came, if one did.
+    pub(crate) fn was_given(&self) -> Option<Exit> {
+        *self.given.borrow()
+    }
+
     /// Waits for a signal. At once if there was one.
     pub(crate) async fn given(&self) -> Exit {
         let mut given = self.given.clone();

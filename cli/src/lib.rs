@@ -9,6 +9,7 @@ mod arguments;
 mod call;
 mod connection;
 mod content;
+mod doctor;
 mod exit;
 mod failure;
 mod interrupt;
@@ -88,6 +89,7 @@ async fn dispatch(command: Command, context: &Context) -> Result<Exit, Failure> 
     match command {
         Command::Proxy(options) => proxy::command::run(options, context).await,
         Command::Serve(options) => serve::command::run(options, context).await,
+        Command::Doctor(options) => Box::pin(doctor::run(&options, context)).await,
         Command::List(options) => list::run(&options, context).await,
         Command::Call(options) => call::run(&options, context).await,
         Command::Read(options) => read::run(&options, context).await,

@@ -122,6 +122,21 @@ impl ConnectionOptions {
     /// # Errors
     /// Names the option that cannot be used.
     pub(crate) fn builder(&self, server: &Server, ask: Ask) -> Result<ClientBuilder, BadInput> {
+        let builder = self.without_login(server)?;
+        if !self.login.is_off()
+            && !self.headers.logs_in()
+            && let Some(oauth) = self.login.oauth(ask)?
+        {
+            return Ok(builder.oauth(oauth));
+        }
+        Ok(builder)
+    }
+
+    /// The same without a login of OAuth, whether there is one or not.
+    ///
+    /// # Errors
+    /// Names the option that cannot be used.
+    pub(crate) fn without_login(&self, server: &Server) -> Result<ClientBuilder, BadInput> {
         let mut builder = Client::builder(server.url()?).on_event(tell);
         if let Some(timeout) = self.timeout {
             builder = builder.timeout(timeout);
@@ -160,14 +175,22 @@ impl ConnectionOptions {
         if self.http2_only {
             builder = builder.http2_only();
         }
-        builder = self.headers.apply(builder)?;
-        if !self.login.is_off()
-            && !self.headers.logs_in()
-            && let Some(oauth) = self.login.oauth(ask)?
-        {
-            builder = builder.oauth(oauth);
-        }
-        Ok(builder)
+        self.headers.apply(builder)
+    }
+
+    /// The longest that all of it may take, if it was said.
+    pub(crate) fn timeout(&self) -> Option<Duration> {
+        self.timeout
+    }
+
+    /// The era that was named.
+    pub(crate) fn era(&self) -> Era {
+        self.era
+    }
+
+    /// Is a token given, or a header that stands for one?
+    pub(crate) fn has_token(&self) -> bool {
+        self.headers.logs_in()
     }
 
     /// The login that these options describe, whether it is used or not; `None` if there is nowhere to keep one.
@@ -221,7 +244,7 @@ pub(crate) async fn until_interrupted<T>(
 }
 
 /// An option that the core refuses, under the name by which it is typed.
-fn named(error: Error) -> Failure {
+pub(crate) fn named(error: Error) -> Failure {
     let reason = error.failure().map(|failure| failure.reason.clone()).unwrap_or_default();
     match reason.split_once(": ") {
         Some(("url", problem)) => BadInput::new("URL", problem).into(),
