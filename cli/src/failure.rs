@@ -30,11 +30,18 @@ pub(crate) struct BadInput {
     pub(crate) argument: String,
     /// What is wrong with it, and what would be right. Never the value of a secret.
     pub(crate) problem: String,
+    /// What did not happen because of it.
+    undone: &'static str,
 }
 
 impl BadInput {
     pub(crate) fn new(argument: impl Into<String>, problem: impl Into<String>) -> Self {
-        Self { argument: argument.into(), problem: problem.into() }
+        Self { argument: argument.into(), problem: problem.into(), undone: "nothing was sent" }
+    }
+
+    /// It showed when the server was asked what it has, and before anything was called.
+    pub(crate) fn not_called(self) -> Self {
+        Self { undone: "nothing was called", ..self }
     }
 }
 
@@ -93,7 +100,7 @@ impl Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::BadInput(bad) => write!(formatter, "{bad}; nothing was sent"),
+            Self::BadInput(bad) => write!(formatter, "{bad}; {}", bad.undone),
             Self::Call(error) => error.fmt(formatter),
             Self::Interrupted(_, error) => write!(formatter, "interrupted: {error}"),
             Self::Local(doing, error) => write!(formatter, "cannot {doing}: {error}"),

@@ -27,6 +27,7 @@ mod watch;
 
 use std::ffi::OsString;
 
+use anstyle::{AnsiColor, Style};
 use clap::Parser as _;
 
 use self::arguments::{Arguments, Command};
@@ -113,7 +114,8 @@ fn told(failure: &Failure, json: bool) -> Exit {
             return unheard.exit();
         }
     } else {
-        output::note(&format!("error: {}", output::harmless(&failure.to_string())));
+        let red = Style::new().bold().fg_color(Some(AnsiColor::Red.into()));
+        output::note(&format!("{red}error:{red:#} {}", output::harmless(&failure.to_string())));
     }
     failure.exit()
 }

@@ -47,7 +47,7 @@ pub(crate) async fn run(options: &Options, context: &Context) -> Result<Exit, Fa
     let client = connect(builder, &context.interrupt).await?;
     let got = async {
         let prompts = until_interrupted(&client, &context.interrupt, client.list_prompts().into_future()).await?;
-        check(&prompts.items, &options.name, &arguments)?;
+        check(&prompts.items, &options.name, &arguments).map_err(BadInput::not_called)?;
         let call = client.get_prompt(&options.name, Value::Object(arguments));
         until_interrupted(&client, &context.interrupt, call.into_future()).await
     }

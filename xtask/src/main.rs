@@ -7,6 +7,7 @@ mod demo;
 mod layers;
 mod logins;
 mod peers;
+mod record;
 mod swift;
 mod test;
 mod wheel;
@@ -35,6 +36,8 @@ enum Command {
     Conformance(conformance::Options),
     /// Count the logins that are lost when processes share one, for oncewire and three official clients
     Logins(logins::Options),
+    /// Run the command oncewire on a terminal, and keep the picture of the README
+    Record(record::Options),
     /// Measure calls per second, recovery, errors and memory against a bare HTTP loop and another client
     Bench(bench::Options),
     /// Build what the Swift package links, and check its generated sources
@@ -50,6 +53,7 @@ fn main() -> ExitCode {
         Command::Peers(options) => peers::run(&options),
         Command::Conformance(options) => conformance::run(&options),
         Command::Logins(options) => logins::run(&options),
+        Command::Record(options) => record::run(&options),
         Command::Bench(options) => bench::run(&options),
         Command::Swift(options) => swift::run(&options),
         Command::Wheel(options) => wheel::run(&options),

@@ -114,12 +114,12 @@ async fn call(
         Schema::new(None)
     } else {
         let tools = until_interrupted(client, &context.interrupt, client.list_tools().into_future()).await?;
-        Schema::new(named(&tools.items, &options.tool)?.input_schema.as_deref())
+        Schema::new(named(&tools.items, &options.tool).map_err(BadInput::not_called)?.input_schema.as_deref())
     };
     let text = match arguments {
-        Arguments::Words(words) => schema.typed(words)?,
+        Arguments::Words(words) => schema.typed(words).map_err(BadInput::not_called)?,
         Arguments::Json(json, members) => {
-            schema.check(members)?;
+            schema.check(members).map_err(BadInput::not_called)?;
             json.get().to_owned()
         }
     };

@@ -78,7 +78,7 @@ async fn a_fault_that_the_schema_shows_is_named_and_the_tool_is_not_called(tool:
     let server = typed_server().await;
     let ran = run(&[&["call", server.url(), tool], words].concat()).await;
     assert_eq!((ran.code, ran.out.as_str()), (Some(2), ""), "{ran:?}");
-    assert!(ran.err.starts_with(&format!("error: {says}")), "{ran:?}");
+    assert!(ran.err.starts_with(&format!("error: {says}")) && ran.err.ends_with("; nothing was called\n"), "{ran:?}");
     assert_eq!(calls(&server), 0, "the tool is not called");
     assert_eq!(server.ledger().sessions_left(), 0);
 }

@@ -8,5 +8,6 @@ mod list;
 mod login;
 mod others;
 mod support;
+mod terminal;
 mod usage;
 mod watch;
