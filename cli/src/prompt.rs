@@ -8,8 +8,9 @@ use oncewire::Prompt;
 use serde_json::{Map, Value};
 
 use crate::Context;
+use crate::call::placed;
 use crate::call::words::{self, Given, Input};
-use crate::connection::{Ask, ConnectionOptions, Server, connect, until_interrupted};
+use crate::connection::{Ask, ConnectionOptions, ProcessOptions, connect, until_interrupted};
 use crate::content::{Folder, shown};
 use crate::exit::Exit;
 use crate::failure::{BadInput, Failure};
@@ -17,12 +18,15 @@ use crate::output::{first_line, harmless, is_terminal, print, styled};
 
 /// The options of `oncewire prompt`.
 #[derive(Debug, Args)]
+#[command(
+    override_usage = "oncewire prompt [OPTIONS] <URL> <NAME> [NAME=VALUE]...\n       oncewire prompt [OPTIONS] <NAME> [NAME=VALUE]... -- <COMMAND>..."
+)]
 pub(crate) struct Options {
     /// The URL of the server
-    url: String,
+    url: Option<String>,
 
     /// The prompt
-    name: String,
+    name: Option<String>,
 
     /// Its arguments, each a text; `NAME=@FILE` for what is in a file, `NAME=-` for standard input
     #[arg(value_name = "NAME=VALUE")]
@@ -33,6 +37,9 @@ pub(crate) struct Options {
     output: Option<PathBuf>,
 
     #[command(flatten)]
+    process: ProcessOptions,
+
+    #[command(flatten)]
     connection: ConnectionOptions,
 }
 
@@ -41,20 +48,21 @@ pub(crate) struct Options {
 /// # Errors
 /// Bad input, a call that failed, a signal, or an output that is closed.
 pub(crate) async fn run(options: &Options, context: &Context) -> Result<Exit, Failure> {
-    let arguments = read(&options.words)?;
-    let server = Server::new(Some(&options.url))?;
+    let (server, first) = options.process.server(options.url.clone())?;
+    let (name, words) = placed("NAME", first, options.name.as_ref(), &options.words)?;
+    let arguments = read(&words)?;
     let builder = options.connection.builder(&server, Ask::IfTerminal)?.listen(false);
     let client = connect(builder, &context.interrupt).await?;
     let got = async {
         let prompts = until_interrupted(&client, &context.interrupt, client.list_prompts().into_future()).await?;
-        check(&prompts.items, &options.name, &arguments).map_err(BadInput::not_called)?;
-        let call = client.get_prompt(&options.name, Value::Object(arguments));
+        check(&prompts.items, &name, &arguments).map_err(BadInput::not_called)?;
+        let call = client.get_prompt(&name, Value::Object(arguments));
         until_interrupted(&client, &context.interrupt, call.into_future()).await
     }
     .await;
     client.close().await;
     let got = got?;
-    let folder = options.output.clone().map(|path| Folder::new(path, &options.name));
+    let folder = options.output.clone().map(|path| Folder::new(path, &name));
     let mut parts = Vec::new();
     for message in &got.messages {
         let role = message.get("role").and_then(Value::as_str).unwrap_or_default();

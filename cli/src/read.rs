@@ -7,24 +7,29 @@ use oncewire::ReadResourceResult;
 use serde_json::Value;
 
 use crate::Context;
-use crate::connection::{Ask, ConnectionOptions, Server, connect, until_interrupted};
+use crate::call::placed;
+use crate::connection::{Ask, ConnectionOptions, ProcessOptions, connect, until_interrupted};
 use crate::content::{Folder, decoded, shown_resource};
 use crate::exit::Exit;
-use crate::failure::Failure;
+use crate::failure::{BadInput, Failure};
 use crate::output::{is_terminal, print, print_bytes, print_foreign};
 
 /// The options of `oncewire read`.
 #[derive(Debug, Args)]
+#[command(override_usage = "oncewire read [OPTIONS] <URL> <URI>\n       oncewire read [OPTIONS] <URI> -- <COMMAND>...")]
 pub(crate) struct Options {
     /// The URL of the server
-    url: String,
+    url: Option<String>,
 
     /// The URI of the resource
-    uri: String,
+    uri: Option<String>,
 
     /// Save what is no text in this folder [default: to standard output, where that is no terminal]
     #[arg(long, value_name = "FOLDER")]
     output: Option<PathBuf>,
+
+    #[command(flatten)]
+    process: ProcessOptions,
 
     #[command(flatten)]
     connection: ConnectionOptions,
@@ -35,14 +40,18 @@ pub(crate) struct Options {
 /// # Errors
 /// Bad input, a call that failed, a signal, or an output that is closed.
 pub(crate) async fn run(options: &Options, context: &Context) -> Result<Exit, Failure> {
-    let server = Server::new(Some(&options.url))?;
+    let (server, first) = options.process.server(options.url.clone())?;
+    let (uri, more) = placed("URI", first, options.uri.as_ref(), &[])?;
+    if !more.is_empty() {
+        return Err(BadInput::new("URL", "the server is named twice: by a URL and by -- COMMAND").into());
+    }
     let builder = options.connection.builder(&server, Ask::IfTerminal)?.listen(false);
     let client = connect(builder, &context.interrupt).await?;
-    let call = client.read_resource(&options.uri).into_future();
+    let call = client.read_resource(&uri).into_future();
     let read = until_interrupted(&client, &context.interrupt, call).await;
     client.close().await;
     let read = read?;
-    let folder = options.output.clone().map(|path| Folder::new(path, &options.uri));
+    let folder = options.output.clone().map(|path| Folder::new(path, &uri));
     if context.json {
         if folder.is_some() {
             texts(&read, folder.as_ref())?;

@@ -9,16 +9,17 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
 use crate::Context;
-use crate::connection::{Ask, ConnectionOptions, Server, connect, tell, until_interrupted};
+use crate::connection::{Ask, ConnectionOptions, ProcessOptions, connect, tell, until_interrupted};
 use crate::exit::Exit;
-use crate::failure::Failure;
+use crate::failure::{BadInput, Failure};
 use crate::output::{first_line, note, print};
 
 /// The options of `oncewire watch`.
 #[derive(Debug, Args)]
+#[command(override_usage = "oncewire watch [OPTIONS] <URL>\n       oncewire watch [OPTIONS] -- <COMMAND>...")]
 pub(crate) struct Options {
     /// The URL of the server
-    url: String,
+    url: Option<String>,
 
     /// A resource to subscribe to; may be repeated
     #[arg(long, value_name = "URI")]
@@ -27,6 +28,9 @@ pub(crate) struct Options {
     /// From which level on the server shall log: debug, info, notice, warning, error, critical, alert or emergency
     #[arg(long, value_name = "LEVEL", value_parser = LEVELS)]
     log_level: Option<String>,
+
+    #[command(flatten)]
+    process: ProcessOptions,
 
     #[command(flatten)]
     connection: ConnectionOptions,
@@ -48,7 +52,10 @@ enum Seen {
 pub(crate) async fn run(options: &Options, context: &Context) -> Result<Exit, Failure> {
     let (seen, mut all) = mpsc::channel(NOTIFICATION_QUEUE);
     let dropped = Arc::new(AtomicU64::new(0));
-    let server = Server::new(Some(&options.url))?;
+    let (server, first) = options.process.server(options.url.clone())?;
+    if first.is_some() {
+        return Err(BadInput::new("URL", "the server is named twice: by a URL and by -- COMMAND").into());
+    }
     let builder = options.connection.builder(&server, Ask::IfTerminal)?;
     let (to_events, not_shown) = (seen.clone(), Arc::clone(&dropped));
     let builder = builder.on_event(move |event| {

@@ -15,7 +15,7 @@ use self::progress::Line;
 use self::schema::Schema;
 use self::words::{Input, Word};
 use crate::Context;
-use crate::connection::{Ask, ConnectionOptions, Server, connect, until_interrupted, word};
+use crate::connection::{Ask, ConnectionOptions, ProcessOptions, connect, until_interrupted, word};
 use crate::content::{Folder, pretty, shown};
 use crate::exit::Exit;
 use crate::failure::{BadInput, Failure};
@@ -27,19 +27,22 @@ const NAMED: usize = 20;
 /// The options of `oncewire call`.
 #[derive(Debug, Args)]
 #[command(after_long_help = ARGUMENTS)]
+#[command(
+    override_usage = "oncewire call [OPTIONS] <URL> <TOOL> [NAME=VALUE]...\n       oncewire call [OPTIONS] <TOOL> [NAME=VALUE]... -- <COMMAND>..."
+)]
 pub(crate) struct Options {
     /// The URL of the server
-    url: String,
+    url: Option<String>,
 
     /// The tool
-    tool: String,
+    tool: Option<String>,
 
     /// Its arguments: NAME=VALUE, read as what the tool's schema says, or NAME:=JSON
     #[arg(value_name = "NAME=VALUE")]
     words: Vec<String>,
 
     /// All arguments as one JSON object; `@FILE` for what is in a file, `-` for standard input
-    #[arg(long, value_name = "JSON", conflicts_with = "words")]
+    #[arg(long, value_name = "JSON")]
     arguments: Option<String>,
 
     /// Call the tool without reading its schema first: NAME=VALUE is a string then
@@ -63,6 +66,9 @@ pub(crate) struct Options {
     output: Option<PathBuf>,
 
     #[command(flatten)]
+    process: ProcessOptions,
+
+    #[command(flatten)]
     connection: ConnectionOptions,
 }
 
@@ -82,21 +88,45 @@ enum Arguments {
 /// # Errors
 /// Bad input, a call that failed, a signal, or an output that is closed.
 pub(crate) async fn run(options: &Options, context: &Context) -> Result<Exit, Failure> {
-    let arguments = read(options)?;
-    let server = Server::new(Some(&options.url))?;
+    let (server, first) = options.process.server(options.url.clone())?;
+    let (tool, words) = placed("TOOL", first, options.tool.as_ref(), &options.words)?;
+    let arguments = read(options, &words)?;
     let builder = options.connection.builder(&server, Ask::IfTerminal)?;
     let client = connect(builder, &context.interrupt).await?;
-    let called = call(&client, options, &arguments, context).await;
+    let called = call(&client, options, &tool, &arguments, context).await;
     client.close().await;
-    show(&called?, options, context)
+    show(&called?, options, &tool, context)
+}
+
+/// The name of what is called, and the words behind it. Where the server is named at the end, all of them stand one place further to the front.
+///
+/// # Errors
+/// There is no name.
+pub(crate) fn placed(
+    argument: &str,
+    first: Option<String>,
+    second: Option<&String>,
+    words: &[String],
+) -> Result<(String, Vec<String>), BadInput> {
+    let mut all = first.into_iter().chain(second.cloned()).chain(words.iter().cloned());
+    match all.next() {
+        Some(name) => Ok((name, all.collect())),
+        None => Err(BadInput::new(argument, "it is missing")),
+    }
 }
 
 /// What is wrong with the arguments whatever the schema says is found here.
-fn read(options: &Options) -> Result<Arguments, BadInput> {
+fn read(options: &Options, words: &[String]) -> Result<Arguments, BadInput> {
     let mut input = Input::default();
     let Some(text) = &options.arguments else {
-        return words::read(&options.words, &mut input).map(Arguments::Words);
+        return words::read(words, &mut input).map(Arguments::Words);
     };
+    if !words.is_empty() {
+        return Err(BadInput::new(
+            "--arguments",
+            "arguments are also given as NAME=VALUE: give them the one way or the other",
+        ));
+    }
     let json = words::json("--arguments", input.meant("--arguments", text)?)?;
     match serde_json::from_str(json.get()) {
         Ok(members) => Ok(Arguments::Json(json, members)),
@@ -107,6 +137,7 @@ fn read(options: &Options) -> Result<Arguments, BadInput> {
 async fn call(
     client: &Client,
     options: &Options,
+    tool: &str,
     arguments: &Arguments,
     context: &Context,
 ) -> Result<CallToolResult, Failure> {
@@ -114,7 +145,7 @@ async fn call(
         Schema::new(None)
     } else {
         let tools = until_interrupted(client, &context.interrupt, client.list_tools().into_future()).await?;
-        Schema::new(named(&tools.items, &options.tool).map_err(BadInput::not_called)?.input_schema.as_deref())
+        Schema::new(named(&tools.items, tool).map_err(BadInput::not_called)?.input_schema.as_deref())
     };
     let text = match arguments {
         Arguments::Words(words) => schema.typed(words).map_err(BadInput::not_called)?,
@@ -123,7 +154,7 @@ async fn call(
             json.get().to_owned()
         }
     };
-    let mut call = client.call_tool_json(&options.tool, &text);
+    let mut call = client.call_tool_json(tool, &text);
     if let Some(resend) = options.resend {
         call = call.resend(resend);
     }
@@ -152,8 +183,8 @@ fn named<'a>(tools: &'a [Tool], name: &str) -> Result<&'a Tool, BadInput> {
 }
 
 /// Shows the result.
-fn show(result: &CallToolResult, options: &Options, context: &Context) -> Result<Exit, Failure> {
-    let folder = options.output.clone().map(|path| Folder::new(path, &options.tool));
+fn show(result: &CallToolResult, options: &Options, tool: &str, context: &Context) -> Result<Exit, Failure> {
+    let folder = options.output.clone().map(|path| Folder::new(path, tool));
     // What is saved is saved also where the result is written as JSON.
     let mut parts = Vec::new();
     for block in &result.content {

@@ -96,8 +96,7 @@ impl HeaderOptions {
         let mut all = Vec::new();
         for text in &self.header {
             let (name, value) = parted("--header", text)?;
-            let lower = name.to_ascii_lowercase();
-            if !value.contains("${") && SECRET.iter().any(|part| lower.contains(part)) {
+            if !value.contains("${") && is_secret(&name) {
                 let problem = format!(
                     "the value of {name} is a secret, and every user of this machine can read it here; put it into a variable of the environment: \
                      --header-env {name}=VARIABLE, or --header '{name}: ${{VARIABLE}}', or into a file (--headers-file FILE)"
@@ -121,6 +120,12 @@ impl HeaderOptions {
         }
         Ok(all)
     }
+}
+
+/// Is what has this name a secret, as far as a name can tell?
+pub(super) fn is_secret(name: &str) -> bool {
+    let lower = name.to_ascii_lowercase().replace('_', "-");
+    SECRET.iter().any(|part| lower.contains(part))
 }
 
 /// Name and value of `NAME: VALUE`.

@@ -2,6 +2,7 @@
 
 mod headers;
 mod login;
+mod process;
 pub(crate) mod value;
 
 use std::path::PathBuf;
@@ -9,12 +10,13 @@ use std::time::Duration;
 
 use clap::Args;
 use oncewire::oauth::OAuth;
-use oncewire::{Client, ClientBuilder, Era, Error, TrustAnnotations};
+use oncewire::{Client, ClientBuilder, Era, Error, ServerCommand, TrustAnnotations};
 use serde::de::DeserializeOwned;
 
 use self::headers::HeaderOptions;
 use self::login::LoginOptions;
 pub(crate) use self::login::{Ask, tell};
+pub(crate) use self::process::ProcessOptions;
 use self::value::{bytes_of, duration, expanded};
 use crate::exit::Exit;
 use crate::failure::{BadInput, Failure};
@@ -84,10 +86,12 @@ pub(crate) struct ConnectionOptions {
 }
 
 /// Which server.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub(crate) enum Server {
     /// Streamable HTTP at this URL; `${NAME}` in it is read from the environment.
     Url(String),
+    /// A program that is started, and spoken to over its stdin and stdout.
+    Command(ServerCommand),
 }
 
 impl Server {
@@ -101,8 +105,10 @@ impl Server {
 
     /// Its URL.
     pub(crate) fn url(&self) -> Result<String, BadInput> {
-        let Self::Url(url) = self;
-        expanded("URL", url)
+        match self {
+            Self::Url(url) => expanded("URL", url),
+            Self::Command(_) => Err(BadInput::new("COMMAND", "a server on stdio has no URL")),
+        }
     }
 }
 
@@ -123,7 +129,10 @@ impl ConnectionOptions {
     /// Names the option that cannot be used.
     pub(crate) fn builder(&self, server: &Server, ask: Ask) -> Result<ClientBuilder, BadInput> {
         let builder = self.without_login(server)?;
-        if !self.login.is_off()
+        // Nobody logs in to a program of one's own; who says so is told by the core.
+        let may_log_in = matches!(server, Server::Url(_)) || self.login.is_explicit();
+        if may_log_in
+            && !self.login.is_off()
             && !self.headers.logs_in()
             && let Some(oauth) = self.login.oauth(ask)?
         {
@@ -137,7 +146,11 @@ impl ConnectionOptions {
     /// # Errors
     /// Names the option that cannot be used.
     pub(crate) fn without_login(&self, server: &Server) -> Result<ClientBuilder, BadInput> {
-        let mut builder = Client::builder(server.url()?).on_event(tell);
+        let builder = match server {
+            Server::Url(_) => Client::builder(server.url()?),
+            Server::Command(command) => Client::stdio(command.clone()),
+        };
+        let mut builder = builder.on_event(tell);
         if let Some(timeout) = self.timeout {
             builder = builder.timeout(timeout);
         }

@@ -9,20 +9,26 @@ use serde_json::value::RawValue;
 
 use self::table::Table;
 use crate::Context;
-use crate::connection::{Ask, ConnectionOptions, Server, connect, until_interrupted};
+use crate::connection::{Ask, ConnectionOptions, ProcessOptions, connect, until_interrupted};
 use crate::exit::Exit;
-use crate::failure::Failure;
+use crate::failure::{BadInput, Failure};
 use crate::output::{is_terminal, print, width};
 
 /// The options of `oncewire list`.
 #[derive(Debug, Args)]
+#[command(
+    override_usage = "oncewire list [OPTIONS] <URL> [WHAT]\n       oncewire list [OPTIONS] [WHAT] -- <COMMAND>..."
+)]
 pub(crate) struct Options {
     /// The URL of the server
-    url: String,
+    url: Option<String>,
 
-    /// What to show
-    #[arg(value_enum, default_value_t = What::All)]
-    what: What,
+    /// What to show [default: all]
+    #[arg(value_enum)]
+    what: Option<What>,
+
+    #[command(flatten)]
+    process: ProcessOptions,
 
     #[command(flatten)]
     connection: ConnectionOptions,
@@ -56,14 +62,21 @@ enum Listed {
 /// # Errors
 /// Bad input, a call that failed, a signal, or an output that is closed.
 pub(crate) async fn run(options: &Options, context: &Context) -> Result<Exit, Failure> {
-    let server = Server::new(Some(&options.url))?;
+    let (server, first) = options.process.server(options.url.clone())?;
+    let what = match (first, options.what) {
+        (Some(word), None) => What::from_str(&word, true).map_err(|problem| BadInput::new("WHAT", problem))?,
+        (Some(_), Some(_)) => {
+            return Err(BadInput::new("URL", "the server is named twice: by a URL and by -- COMMAND").into());
+        }
+        (None, what) => what.unwrap_or(What::All),
+    };
     let builder = options.connection.builder(&server, Ask::IfTerminal)?.listen(false);
     let client = connect(builder, &context.interrupt).await?;
-    let listed = until_interrupted(&client, &context.interrupt, ask(&client, options.what)).await;
+    let listed = until_interrupted(&client, &context.interrupt, ask(&client, what)).await;
     client.close().await;
     let listed = listed?;
     if context.json {
-        print(&json(&listed, options.what))?;
+        print(&json(&listed, what))?;
     } else if is_terminal() {
         print(&for_person(&listed, width()))?;
     } else {

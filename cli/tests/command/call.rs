@@ -55,7 +55,7 @@ async fn arguments_come_from_files_and_from_standard_input() {
 #[test_case(&["to:=ada"], "to"; "no JSON")]
 #[test_case(&["to=@/surely/not/there"], "to"; "no file")]
 #[test_case(&["--arguments", "[]"], "--arguments"; "no object")]
-#[test_case(&["to=a", "--arguments", "{}"], "NAME=VALUE"; "both ways at once")]
+#[test_case(&["to=a", "--arguments", "{}"], "--arguments"; "both ways at once")]
 #[test_case(&["--resend", "sometimes"], "--resend"; "no word")]
 #[tokio::test]
 async fn a_fault_that_shows_before_connecting_is_named_and_nothing_is_sent(words: &[&str], argument: &str) {

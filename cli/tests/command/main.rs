@@ -7,6 +7,7 @@ mod interrupt;
 mod list;
 mod login;
 mod others;
+mod stdio;
 mod support;
 mod terminal;
 mod usage;
