@@ -15,6 +15,8 @@ export declare class NativeClient {
   constructor(deliver: (arg0: Array<Message>) => void)
   /** Call `id`: makes the client and, unless it is lazy, its handshake. `hooks` are the names of the options that are functions. */
   connect(id: number, url: string, options: string, hooks: Array<string>): void
+  /** Call `id`: the same, of a server that this command starts, in JSON. */
+  connectStdio(id: number, command: string, options: string, hooks: Array<string>): void
   /** Call `id`: any method that sends a request. */
   call(id: number, method: string, params: string | undefined | null, options: string | undefined | null, progress: boolean): void
   /** Call `id`: replaces the session. */

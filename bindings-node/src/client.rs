@@ -10,7 +10,7 @@ use futures_util::FutureExt as _;
 use napi::Env;
 use napi::bindgen_prelude::{FnArgs, Function};
 use napi_derive::napi;
-use oncewire::{Client, Error, OptionError};
+use oncewire::{Client, ClientBuilder, Error, OptionError, ServerCommand};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -42,12 +42,29 @@ impl NativeClient {
     /// Call `id`: makes the client and, unless it is lazy, its handshake. `hooks` are the names of the options that are functions.
     #[napi]
     pub fn connect(&self, id: u32, url: String, options: String, hooks: Vec<String>) -> napi::Result<()> {
+        self.begin(id, Ok(Client::builder(url)), options, hooks)
+    }
+
+    /// Call `id`: the same, of a server that this command starts, in JSON.
+    #[napi]
+    pub fn connect_stdio(&self, id: u32, command: String, options: String, hooks: Vec<String>) -> napi::Result<()> {
+        self.begin(id, ServerCommand::from_json(&command).map(Client::stdio), options, hooks)
+    }
+
+    fn begin(
+        &self,
+        id: u32,
+        begun: Result<ClientBuilder, OptionError>,
+        options: String,
+        hooks: Vec<String>,
+    ) -> napi::Result<()> {
         let (core, mailbox) = (Arc::clone(&self.core), Arc::clone(&self.mailbox));
         self.start(id, async move {
             let unusable = |error| Error::from_option("initialize", None, error);
             let mut options: ClientOptions = options::read(&options).map_err(unusable)?;
             let oauth = options.oauth.take();
-            let mut builder = hooks::hang(options.builder(url), &hooks, &mailbox)
+            let begun = begun.map_err(unusable)?;
+            let mut builder = hooks::hang(options.builder(begun), &hooks, &mailbox)
                 .map_err(|problem| unusable(OptionError::new("options", problem)))?;
             if let Some(oauth) = oauth {
                 builder = builder.oauth(hooks::oauth(&oauth, &mailbox).map_err(unusable)?);

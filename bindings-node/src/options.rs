@@ -182,10 +182,10 @@ pub(crate) fn read<T: DeserializeOwned>(text: &str) -> Result<T, OptionError> {
 }
 
 impl ClientOptions {
-    /// A builder with all that is set.
-    pub(crate) fn builder(self, url: String) -> ClientBuilder {
+    /// The builder with all that is set.
+    pub(crate) fn builder(self, begun: ClientBuilder) -> ClientBuilder {
         // As everything in Node: `fetch` too trusts what this names.
-        let mut builder = oncewire::Client::builder(url).trusted_files(std::env::var_os("NODE_EXTRA_CA_CERTS"));
+        let mut builder = begun.trusted_files(std::env::var_os("NODE_EXTRA_CA_CERTS"));
         macro_rules! set {
             ($($option:ident $(as $setter:ident)? = |$value:ident| $given:expr;)+) => {$(
                 if let Some($value) = self.$option {

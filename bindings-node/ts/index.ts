@@ -16,7 +16,7 @@ export type {
   WithMeta,
 } from "./client.js";
 export { Client } from "./client.js";
-export { connect } from "./connect.js";
+export { connect, connectStdio } from "./connect.js";
 export type { ErrorJson } from "./errors.js";
 export { AnsweredError, FailureError, MayHaveExecutedError, NotExecutedError, OncewireError } from "./errors.js";
 export type { Event, EventName } from "./events.js";
@@ -31,6 +31,7 @@ export type {
   Progress,
   RequestHeaders,
   Resend,
+  ServerCommand,
   ToolCallOptions,
 } from "./options.js";
 export { RawJson, rawJson } from "./raw-json.js";

@@ -40,6 +40,20 @@ export interface CallDefaults {
   resend?: Resend;
 }
 
+/** The command that starts a server on stdio. No shell reads it. */
+export interface ServerCommand {
+  /** The program: its path, or its name if it stands in a folder of `PATH`. */
+  command: string;
+  /** Its arguments. Every user of the machine can see them: keys belong into `env`. */
+  args?: string[];
+  /** Variables that are set for it. Their values are cut out of every text of the client's, but for those below eight bytes. */
+  env?: Record<string, string>;
+  /** The folder that it is started in. Default: that of this process. */
+  folder?: string;
+  /** Which variables of this process it gets: a short list, all, or these alone. Default: `listed`. */
+  inherit?: "listed" | "all" | string[];
+}
+
 /** Options of one call. */
 export interface CallOptions extends CallDefaults {
   /** Cancels the call: it rejects with the signal's own reason, and is never sent again. */

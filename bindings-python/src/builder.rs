@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use oncewire::oauth::{Asked, OAuth};
-use oncewire::{Client, ClientBuilder, EVENT_QUEUE, HandlerError, NOTIFICATION_QUEUE, ServerNotification};
+use oncewire::{ClientBuilder, EVENT_QUEUE, HandlerError, NOTIFICATION_QUEUE, ServerNotification};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -45,9 +45,9 @@ fn trusted_by_python() -> Vec<PathBuf> {
     files.chain(std::env::split_paths(&folders)).collect()
 }
 
-/// A builder with what is given.
-pub(crate) fn builder(url: &str, given: &Bound<'_, PyDict>, host: &Host) -> PyResult<ClientBuilder> {
-    let mut builder = Client::builder(url).trusted_files(trusted_by_python());
+/// The builder with what is given.
+pub(crate) fn builder(begun: ClientBuilder, given: &Bound<'_, PyDict>, host: &Host) -> PyResult<ClientBuilder> {
+    let mut builder = begun.trusted_files(trusted_by_python());
     for (name, value) in given {
         if !value.is_none() {
             builder = option(builder, &name.extract::<String>()?, &value, host)?;

@@ -5,8 +5,8 @@ use std::future::{Future, IntoFuture};
 use std::process;
 use std::sync::{Arc, mpsc};
 
-use oncewire::{Call, Error, EventStream, ListCall, ListResult, NOTIFICATION_QUEUE};
-use pyo3::exceptions::PyRuntimeError;
+use oncewire::{Call, ClientBuilder, Error, EventStream, ListCall, ListResult, NOTIFICATION_QUEUE, ServerCommand};
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyAny, PyDict};
 use serde_json::value::RawValue;
@@ -59,9 +59,33 @@ pub(crate) fn connect(
     url: &str,
     options: &Bound<'_, PyDict>,
 ) -> PyResult<Pending> {
+    connected(py, to, host, oncewire::Client::builder(url), options)
+}
+
+/// The same, of a server that this command starts; it is described as JSON.
+#[pyfunction]
+#[pyo3(signature = (to, host, command, options, /))]
+pub(crate) fn connect_stdio(
+    py: Python<'_>,
+    to: Option<Bound<'_, PyAny>>,
+    host: Option<Py<PyAny>>,
+    command: &str,
+    options: &Bound<'_, PyDict>,
+) -> PyResult<Pending> {
+    let command = ServerCommand::from_json(command).map_err(|error| PyValueError::new_err(error.to_string()))?;
+    connected(py, to, host, oncewire::Client::stdio(command), options)
+}
+
+fn connected(
+    py: Python<'_>,
+    to: Option<Bound<'_, PyAny>>,
+    host: Option<Py<PyAny>>,
+    begun: ClientBuilder,
+    options: &Bound<'_, PyDict>,
+) -> PyResult<Pending> {
     let state = state(py)?;
     let host = Host { state: Arc::clone(&state), to: host.map(Arc::new), callbacks: RefCell::default() };
-    let builder = builder(url, options, &host)?;
+    let builder = builder(begun, options, &host)?;
     let callbacks = host.callbacks.into_inner();
     submit(py, &state.clone(), to, None, move |_| async move {
         match builder.connect().await {

@@ -51,7 +51,7 @@ mod _native {
     #[pymodule_export]
     use crate::callbacks::Reply;
     #[pymodule_export]
-    use crate::client::{Client, Events, connect};
+    use crate::client::{Client, Events, connect, connect_stdio};
     #[pymodule_export]
     use crate::json::to_json;
     #[pymodule_export]

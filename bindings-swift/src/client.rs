@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use oncewire::{Client, Error};
+use oncewire::{Client, Error, ServerCommand};
 use serde_json::Value;
 
 use crate::call::{self, CallExtras, PendingCall, ProgressSink};
@@ -16,6 +16,18 @@ use crate::runtime::{Pending, Settled, runtime};
 #[must_use]
 pub fn connect(url: String, options: ClientOptions) -> Arc<PendingConnect> {
     let pending = Pending::start(async move { options::apply(Client::builder(url), options)?.connect().await });
+    Arc::new(PendingConnect { pending })
+}
+
+/// Starts a server by this command, described as JSON, and to connect to it.
+#[uniffi::export]
+#[must_use]
+pub fn connect_stdio(command: String, options: ClientOptions) -> Arc<PendingConnect> {
+    let pending = Pending::start(async move {
+        let command =
+            ServerCommand::from_json(&command).map_err(|error| Error::from_option("initialize", None, error))?;
+        options::apply(Client::stdio(command), options)?.connect().await
+    });
     Arc::new(PendingConnect { pending })
 }
 

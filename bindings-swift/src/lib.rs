@@ -16,7 +16,7 @@ mod words;
 
 pub use call::{CallExtras, IdempotencyKey, NoResult, PendingCall, ProgressSink};
 pub use call_options::{CallOptions, Span};
-pub use client::{ConnectOutcome, NativeClient, PendingConnect, connect};
+pub use client::{ConnectOutcome, NativeClient, PendingConnect, connect, connect_stdio};
 pub use events::EventFeed;
 pub use hooks::{EventSink, Hook, HookTask, NotificationSink, Reply};
 pub use log::{LogLevel, LogSink, set_log_sink};

@@ -174,6 +174,17 @@ async fn a_server_that_ends_at_the_question_for_its_era_or_says_nothing_is_taken
 }
 
 #[tokio::test]
+async fn a_server_of_the_modern_era_that_was_slow_to_start_is_asked_again() {
+    // To the first question it says nothing, and to `initialize` no.
+    let life = Life { mute: vec!["server/discover".to_owned()], ..Life::default() };
+    let server = Server::new(&StdioScript { lives: vec![life], ..of_era(server::Era::Modern) });
+    let client = server.connect().await;
+    assert_eq!(client.protocol_version().as_deref(), Some("2026-07-28"));
+    client.call_tool("poke", Value::Null).await.unwrap();
+    client.close().await;
+}
+
+#[tokio::test]
 async fn a_process_that_ended_while_nobody_called_is_replaced_by_one() {
     let server = Server::new(&StdioScript::default());
     let client = server.connect().await;

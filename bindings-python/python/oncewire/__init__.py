@@ -23,7 +23,7 @@ from __future__ import annotations
 import atexit as _atexit
 
 from . import _background, _native
-from ._client import Client, Connecting, connect
+from ._client import Client, Connecting, connect, connect_stdio
 from ._events import Event, Progress, ServerNotification
 from ._oauth import Enterprise, LoginStore, OAuth, Seconds
 from ._options import (
@@ -52,7 +52,8 @@ from ._results import (
     Tool,
     ToolAnnotations,
 )
-from ._sync import SyncClient, connect_sync
+from ._stdio import Inherit
+from ._sync import SyncClient, connect_stdio_sync, connect_sync
 from ._words import (
     Era,
     EventName,
@@ -84,6 +85,7 @@ __all__ = [
     "Execution",
     "GetPromptResult",
     "HeaderProvider",
+    "Inherit",
     "Kind",
     "ListOptions",
     "ListPromptsResult",
@@ -118,6 +120,8 @@ __all__ = [
     "ToolAnnotations",
     "TrustAnnotations",
     "connect",
+    "connect_stdio",
+    "connect_stdio_sync",
     "connect_sync",
 ]
 

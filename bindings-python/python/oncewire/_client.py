@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Generator, Mapping
+from collections.abc import AsyncIterator, Callable, Generator, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, cast
 
@@ -20,11 +20,13 @@ from ._results import (
     ListToolsResult,
     ReadResourceResult,
 )
+from ._stdio import described
 
 if TYPE_CHECKING:
     import asyncio
 
     from ._options import ConnectOptions, ListOptions, RequestOptions, Unpack
+    from ._stdio import Inherit, Text
 
 
 def connect(url: str, **options: Unpack[ConnectOptions]) -> Connecting:
@@ -32,14 +34,33 @@ def connect(url: str, **options: Unpack[ConnectOptions]) -> Connecting:
 
     Waits for the handshake unless `lazy`. The options are those of `ConnectOptions`.
     """
-    return Connecting(url, options)
+    return Connecting(_native.connect, url, options)
+
+
+def connect_stdio(
+    command: Text,
+    args: Sequence[Text] = (),
+    *,
+    env: Mapping[str, str] | None = None,
+    folder: Text | None = None,
+    inherit: Inherit | None = None,
+    **options: Unpack[ConnectOptions],
+) -> Connecting:
+    """Start an MCP server, and connect to it over its stdin and stdout: `async with connect_stdio("npx", ["-y", name]) as client`.
+
+    `env` is set for it, besides a short list of variables of this process, or those that `inherit` says. The process is the session: a lost
+    one is replaced by a new process, and `close()` ends it with its children. Options of HTTP that it would never hear of (`token`, `oauth`,
+    `headers`, certificates, `proxy`) are refused. `docs/stdio.md` says it all.
+    """
+    return Connecting(_native.connect_stdio, described(command, args, env, folder, inherit), options)
 
 
 class Connecting:
     """A client to be: for `async with`, or for `await`."""
 
-    def __init__(self, url: str, options: ConnectOptions) -> None:
-        self._url = url
+    def __init__(self, start: Callable[..., _native.Pending], target: str, options: ConnectOptions) -> None:
+        self._start = start
+        self._target = target
         self._options = options
         self._client: Client | None = None
 
@@ -59,7 +80,7 @@ class Connecting:
     async def _connect(self) -> Client:
         loop = _running_loop()
         options = _callbacks.adapted(dict(self._options))
-        return Client(await _end_of(_native.connect(loop, loop, self._url, options)))
+        return Client(await _end_of(self._start(loop, loop, self._target, options)))
 
 
 def _running_loop() -> asyncio.AbstractEventLoop:

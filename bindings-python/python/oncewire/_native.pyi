@@ -8,12 +8,15 @@ from typing import Any, final
 
 from ._words import State
 
-__all__ = ["Client", "Events", "Pending", "Reply", "connect", "shutdown", "to_json"]
+__all__ = ["Client", "Events", "Pending", "Reply", "connect", "connect_stdio", "shutdown", "to_json"]
 
 _To = asyncio.AbstractEventLoop | None
 _Options = dict[str, Any] | None
 
 def connect(to: _To, host: asyncio.AbstractEventLoop | None, url: str, options: dict[str, Any], /) -> Pending: ...
+def connect_stdio(
+    to: _To, host: asyncio.AbstractEventLoop | None, command: str, options: dict[str, Any], /
+) -> Pending: ...
 def shutdown() -> None: ...
 def to_json(value: object, name: str, /) -> str: ...
 

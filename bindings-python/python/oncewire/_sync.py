@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -21,9 +21,11 @@ from ._results import (
     ListToolsResult,
     ReadResourceResult,
 )
+from ._stdio import described
 
 if TYPE_CHECKING:
     from ._options import ConnectOptions, ListOptions, RequestOptions, Unpack
+    from ._stdio import Inherit, Text
 
 
 def connect_sync(url: str, **options: Unpack[ConnectOptions]) -> SyncClient:
@@ -32,9 +34,26 @@ def connect_sync(url: str, **options: Unpack[ConnectOptions]) -> SyncClient:
     Waits for the handshake unless `lazy`. The options are those of `ConnectOptions`. Callbacks run in a thread of their own, those for
     progress in the thread that called.
     """
+    return _connected(_native.connect, url, options)
+
+
+def connect_stdio_sync(
+    command: Text,
+    args: Sequence[Text] = (),
+    *,
+    env: Mapping[str, str] | None = None,
+    folder: Text | None = None,
+    inherit: Inherit | None = None,
+    **options: Unpack[ConnectOptions],
+) -> SyncClient:
+    """Start an MCP server, and connect to it over its stdin and stdout: as `connect_stdio`, from code without a loop."""
+    return _connected(_native.connect_stdio, described(command, args, env, folder, inherit), options)
+
+
+def _connected(start: Callable[..., _native.Pending], target: str, options: ConnectOptions) -> SyncClient:
     given: dict[str, Any] = dict(options)
     host = _background.loop() if _callbacks.needs_a_loop(given) else None
-    return SyncClient(_end_of(_native.connect(None, host, url, _callbacks.adapted(given))))
+    return SyncClient(_end_of(start(None, host, target, _callbacks.adapted(given))))
 
 
 def _end_of(pending: _native.Pending, on_progress: Callable[[Progress], Any] | None = None) -> Any:

@@ -26,7 +26,22 @@ public final class Client: Sendable {
     public static func connect(url: String, options: ClientOptions = ClientOptions()) async throws -> Client {
         try Task.checkCancellation()
         Log.useDefault()
-        let pending = OncewireNative.connect(url: url, options: options.native)
+        return try await settled(OncewireNative.connect(url: url, options: options.native))
+    }
+
+    /// Starts a server by this command, and connects to it over its stdin and stdout: waits for the handshake, unless `lazy`.
+    ///
+    /// The process is the session: a lost one is replaced by a new process, and `close()` ends it with its children. Options of HTTP that it
+    /// would never hear of (`token`, `oauth`, headers, certificates, `proxy`) are refused.
+    ///
+    /// - Throws: `OncewireError` for an option that cannot be used or a handshake that failed, `CancellationError`.
+    public static func connect(stdio command: ServerCommand, options: ClientOptions = ClientOptions()) async throws -> Client {
+        try Task.checkCancellation()
+        Log.useDefault()
+        return try await settled(OncewireNative.connectStdio(command: command.described.jsonText, options: options.native))
+    }
+
+    private static func settled(_ pending: PendingConnect) async throws -> Client {
         let outcome = await withTaskCancellationHandler {
             await pending.result()
         } onCancel: {

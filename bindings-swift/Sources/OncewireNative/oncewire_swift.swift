@@ -5599,6 +5599,18 @@ public func connect(url: String, options: ClientOptions) -> PendingConnect  {
 })
 }
 /**
+ * Starts a server by this command, described as JSON, and to connect to it.
+ */
+public func connectStdio(command: String, options: ClientOptions) -> PendingConnect  {
+    return try!  FfiConverterTypePendingConnect_lift(try! rustCall() {
+        uniffiCallStatus in
+    uniffi_oncewire_swift_fn_func_connect_stdio(
+        FfiConverterString.lower(command),
+        FfiConverterTypeClientOptions_lower(options),uniffiCallStatus
+    )
+})
+}
+/**
  * Forwards lines up to this level to this sink, or none at all.
  */
 public func setLogSink(sink: LogSink?, level: LogLevel)  {try! rustCall() {
@@ -5626,6 +5638,9 @@ private let initializationResult: InitializationResult = {
         return InitializationResult.contractVersionMismatch
     }
     if (uniffi_oncewire_swift_checksum_func_connect() != 5206) {
+        return InitializationResult.apiChecksumMismatch
+    }
+    if (uniffi_oncewire_swift_checksum_func_connect_stdio() != 45346) {
         return InitializationResult.apiChecksumMismatch
     }
     if (uniffi_oncewire_swift_checksum_func_set_log_sink() != 39750) {

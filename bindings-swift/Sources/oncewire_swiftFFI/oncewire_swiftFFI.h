@@ -674,6 +674,11 @@ void uniffi_oncewire_swift_fn_method_logsink_log(uint64_t ptr, RustBuffer level,
 uint64_t uniffi_oncewire_swift_fn_func_connect(RustBuffer url, RustBuffer options, RustCallStatus *_Nonnull out_status
 );
 #endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_ONCEWIRE_SWIFT_FN_FUNC_CONNECT_STDIO
+#define UNIFFI_FFIDEF_UNIFFI_ONCEWIRE_SWIFT_FN_FUNC_CONNECT_STDIO
+uint64_t uniffi_oncewire_swift_fn_func_connect_stdio(RustBuffer command, RustBuffer options, RustCallStatus *_Nonnull out_status
+);
+#endif
 #ifndef UNIFFI_FFIDEF_UNIFFI_ONCEWIRE_SWIFT_FN_FUNC_SET_LOG_SINK
 #define UNIFFI_FFIDEF_UNIFFI_ONCEWIRE_SWIFT_FN_FUNC_SET_LOG_SINK
 void uniffi_oncewire_swift_fn_func_set_log_sink(RustBuffer sink, RustBuffer level, RustCallStatus *_Nonnull out_status
@@ -942,6 +947,12 @@ void ffi_oncewire_swift_rust_future_complete_void(uint64_t handle, RustCallStatu
 #ifndef UNIFFI_FFIDEF_UNIFFI_ONCEWIRE_SWIFT_CHECKSUM_FUNC_CONNECT
 #define UNIFFI_FFIDEF_UNIFFI_ONCEWIRE_SWIFT_CHECKSUM_FUNC_CONNECT
 uint16_t uniffi_oncewire_swift_checksum_func_connect(void
+    
+);
+#endif
+#ifndef UNIFFI_FFIDEF_UNIFFI_ONCEWIRE_SWIFT_CHECKSUM_FUNC_CONNECT_STDIO
+#define UNIFFI_FFIDEF_UNIFFI_ONCEWIRE_SWIFT_CHECKSUM_FUNC_CONNECT_STDIO
+uint16_t uniffi_oncewire_swift_checksum_func_connect_stdio(void
     
 );
 #endif

@@ -222,12 +222,14 @@ impl Handshake {
                 return Err(Failed::of_end(conclusion, ExchangeEnd::NoHead(failure), None));
             }
         };
+        let mut unheard = false;
         if self.expected() != Some(Lifecycle::Legacy)
-            && let Some(session) = self.discovered(generation, line.as_ref()).await?
+            && let Some(session) = self.discovered(generation, line.as_ref(), &mut unheard).await?
         {
             return Ok(session);
         }
-        let session = self.initialize(generation, offer, line.as_ref()).await?;
+        let initializing = self.initialize(generation, offer, line.as_ref()).await;
+        let session = initializing.map_err(|failed| if unheard { failed.after_silence() } else { failed })?;
         // From here on the server holds a session: dropping ours ends it with a DELETE. A client that closes does so at once.
         tokio::select! {
             biased;
@@ -239,11 +241,20 @@ impl Handshake {
     }
 
     /// Asks the server for its era, and is done if it is the modern one. `None` if it is the other, and the host leaves the choice.
-    async fn discovered(&self, generation: u64, line: Option<&Arc<Line>>) -> Result<Option<Session>, Failed> {
+    /// `unheard` is set if it did not answer in time.
+    async fn discovered(
+        &self,
+        generation: u64,
+        line: Option<&Arc<Line>>,
+        unheard: &mut bool,
+    ) -> Result<Option<Session>, Failed> {
         let candidate = Arc::new(self.modern(generation, InitializeResult::from_raw(Box::default())).over(line));
         let asking = discover(&self.wire, &self.router, self.limits, &candidate);
         let discovery = if line.is_some() && self.era == Era::Auto {
-            timeout(QUESTION_PATIENCE, asking).await.unwrap_or(Discovery::Legacy)
+            timeout(QUESTION_PATIENCE, asking).await.unwrap_or_else(|_| {
+                *unheard = true;
+                Discovery::Legacy
+            })
         } else {
             asking.await
         };

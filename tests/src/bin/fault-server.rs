@@ -2,12 +2,16 @@
 //!
 //! Prints one line of JSON, `{"control": "http://127.0.0.1:PORT"}`, and ends when its standard input does, so that it cannot outlive
 //! the test that started it.
+//!
+//! With `--stdio` it is itself one server, on its standard input and output.
 
 use std::io::Write;
+use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Parser;
-use oncewire_tests::{control, vector};
+use oncewire_tests::stdio::StdioLedger;
+use oncewire_tests::{control, stdio, vector};
 use tokio::io::AsyncReadExt;
 use tokio::net::TcpListener;
 
@@ -20,6 +24,12 @@ struct Arguments {
     /// Print the vectors of this language (`rust`, `python`, `node`, `swift`), expanded, as one JSON array, and end.
     #[arg(long, value_name = "LANGUAGE")]
     vectors: Option<String>,
+    /// Be a server on stdio, and note in this file what it does: see `oncewire_tests::stdio`.
+    #[arg(long, value_name = "LEDGER")]
+    stdio: Option<PathBuf>,
+    /// What that server is to do, as JSON.
+    #[arg(long, default_value = "{}", requires = "stdio")]
+    script: String,
 }
 
 #[tokio::main]
@@ -30,6 +40,10 @@ async fn main() -> Result<()> {
         let language = serde_json::from_value(serde_json::Value::from(language))?;
         serde_json::to_writer(&mut out, &vector::for_language(language)?)?;
         return Ok(writeln!(out)?);
+    }
+    if let Some(ledger) = arguments.stdio {
+        let script = serde_json::from_str(&arguments.script)?;
+        return Ok(tokio::task::spawn_blocking(move || stdio::run(&script, StdioLedger::at(ledger))).await??);
     }
     let listener = TcpListener::bind(("127.0.0.1", arguments.control_port)).await?;
     let control = format!("http://{}", listener.local_addr()?);

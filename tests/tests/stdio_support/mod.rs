@@ -32,7 +32,7 @@ impl Server {
     /// The program and its arguments.
     pub(crate) fn arguments(&self) -> Vec<String> {
         let ledger = self.ledger.path().to_str().unwrap();
-        [env!("CARGO_BIN_EXE_stdio-server"), "--ledger", ledger, "--script", &self.script].map(str::to_owned).into()
+        [env!("CARGO_BIN_EXE_fault-server"), "--stdio", ledger, "--script", &self.script].map(str::to_owned).into()
     }
 
     pub(crate) fn command(&self) -> ServerCommand {

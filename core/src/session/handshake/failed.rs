@@ -70,6 +70,13 @@ impl Failed {
         Self::new(HandshakeConclusion { next: HandshakeNext::GiveUp, kind: Some(kind) }, reason, None)
     }
 
+    /// It failed after the question for the era was not answered in time. A server that then says no to `initialize` may have been slow to
+    /// start, and speak the other era: it is asked again.
+    pub(super) fn after_silence(self) -> Self {
+        let refused = self.next == HandshakeNext::GiveUp && self.failure.kind == Kind::Rpc;
+        Self { next: if refused { HandshakeNext::AskForTheEra } else { self.next }, ..self }
+    }
+
     /// The host gave no token or no headers.
     pub(super) fn of_host(unready: &Unready) -> Self {
         let kind = match unready {

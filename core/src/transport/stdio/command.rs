@@ -5,6 +5,9 @@ use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use serde::Deserialize;
+use serde_json::error::Category;
+
 use crate::vocabulary::config::OptionError;
 
 /// The variables of its own environment that a host passes on unless it says otherwise: what programs need to find themselves, their files
@@ -90,7 +93,62 @@ impl<S: Into<OsString>> From<S> for ServerCommand {
     }
 }
 
+/// A command as JSON has it.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Described {
+    command: String,
+    #[serde(default)]
+    args: Vec<String>,
+    #[serde(default)]
+    env: BTreeMap<String, String>,
+    folder: Option<String>,
+    inherit: Option<Inherited>,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Inherited {
+    Word(Word),
+    Only(Vec<String>),
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Word {
+    Listed,
+    All,
+}
+
 impl ServerCommand {
+    /// The command that this JSON describes, as bindings and configurations have it: an object with `command`, and if need be `args` (a list),
+    /// `env` (an object of texts), `folder`, and `inherit`: `"listed"`, `"all"` or a list of names.
+    ///
+    /// # Errors
+    /// Names what is wrong with it; no value is repeated.
+    pub fn from_json(json: &str) -> Result<Self, OptionError> {
+        let described: Described = serde_json::from_str(json).map_err(|error| {
+            // The text of the error may repeat a value.
+            let what = match error.classify() {
+                Category::Data => "it is not an object with command (a text), args (a list of texts), env (an object of texts), folder (a text) and inherit (\"listed\", \"all\" or a list of names)",
+                Category::Io | Category::Syntax | Category::Eof => "it is no JSON",
+            };
+            OptionError::new("command", what)
+        })?;
+        let Described { command, args, env, folder, inherit } = described;
+        Ok(Self {
+            program: command.into(),
+            args: args.into_iter().map(Into::into).collect(),
+            env: env.into_iter().map(|(name, value)| (name.into(), value.into())).collect(),
+            folder: folder.map(Into::into),
+            inherit: match inherit {
+                None | Some(Inherited::Word(Word::Listed)) => Inherit::Listed,
+                Some(Inherited::Word(Word::All)) => Inherit::All,
+                Some(Inherited::Only(names)) => Inherit::only(names),
+            },
+        })
+    }
+
     /// A program, by its path, or by its name if it stands in a folder of `PATH`.
     pub fn new(program: impl Into<OsString>) -> Self {
         Self {
@@ -240,6 +298,29 @@ mod tests {
         assert_eq!(ServerCommand::new("a").env("B=C", "d").check().unwrap_err().field, "env");
         assert_eq!(ServerCommand::new("a").folder("/no/such/folder").check().unwrap_err().field, "folder");
         assert!(ServerCommand::new("a").env("B", "").check().is_ok());
+    }
+
+    #[test]
+    fn json_describes_a_command() {
+        let described = ServerCommand::from_json(
+            r#"{"command": "npx", "args": ["-y", "a"], "env": {"K": "v"}, "folder": "/tmp", "inherit": ["PATH"]}"#,
+        );
+        let made =
+            ServerCommand::new("npx").args(["-y", "a"]).env("K", "v").folder("/tmp").inherit(Inherit::only(["PATH"]));
+        assert_eq!(described, Ok(made));
+        assert_eq!(
+            ServerCommand::from_json(r#"{"command": "a", "inherit": "all"}"#),
+            Ok(ServerCommand::new("a").inherit(Inherit::All))
+        );
+        for wrong in [
+            r#"{"command": "a", "args": "hunter22"}"#,
+            r#"{"command": "a", "cwd": "/"}"#,
+            "[",
+            r#"{"command": "a", "inherit": "some"}"#,
+        ] {
+            let error = ServerCommand::from_json(wrong).unwrap_err();
+            assert!(error.field == "command" && !error.problem.contains("hunter22"), "{error}");
+        }
     }
 
     #[test]
