@@ -3,6 +3,7 @@ export {
   AnsweredError,
   Client,
   connect,
+  connectStdio,
   EventStream,
   FailureError,
   MayHaveExecutedError,
