@@ -25,6 +25,7 @@ use crate::transport::cookies::CookieJar;
 use crate::transport::exchange::Exchange;
 use crate::transport::stdio::StdioExchange;
 use crate::vocabulary::background::Background;
+use crate::vocabulary::counter::Counter;
 use crate::vocabulary::event::{Event, EventName, EventSink};
 
 /// The engine of a client with these parts. Connects to nothing.
@@ -84,9 +85,11 @@ pub(super) fn assemble(parts: Parts) -> Engine {
         retry_after_max: settings.retry_after_max,
         delete_timeout: settings.close_timeout,
         backoff: settings.backoff,
+        twins: Counter::default(),
     };
+    let twins = handshake.twins.clone();
     let sessions = Arc::new(Sessions::new(handshake, listener, restorable, settings.recovery));
     let budget = Budget::new(settings.budget);
-    let twins = Twins::new(Arc::clone(&wire), Arc::clone(&router), settings.limits);
+    let twins = Twins::new(Arc::clone(&wire), Arc::clone(&router), settings.limits, twins);
     Engine { settings, wire, router, sessions, tools, cache, cursors: Cursors::default(), budget, twins }
 }

@@ -39,6 +39,7 @@ use crate::transport::headers;
 use crate::transport::limits::collect;
 use crate::transport::probe::Probe;
 use crate::vocabulary::config::Era;
+use crate::vocabulary::counter::Counter;
 use crate::vocabulary::excerpt::EXCERPT;
 use crate::vocabulary::lock::lock;
 use crate::vocabulary::outcome::Kind;
@@ -52,6 +53,10 @@ const OFFERS: usize = 2;
 /// How long the question for the era may stay unanswered where the connection is the session's own: some servers of the handshake era say
 /// nothing to what comes before `initialize` (MCP 2026-07-28, transports, stdio, backward compatibility).
 const QUESTION_PATIENCE: Duration = Duration::from_secs(5);
+
+/// How long a flight waits for the twins that are out. One takes as long as calls that are in flight, up to 25 ms, and an answer; a server that
+/// does not answer is not to hold up its successor.
+const TWINS_FIRST: Duration = Duration::from_millis(250);
 
 /// What a flight is made with.
 #[derive(Clone, Debug)]
@@ -71,11 +76,16 @@ pub(crate) struct Handshake {
     pub(crate) retry_after_max: Duration,
     pub(crate) delete_timeout: Duration,
     pub(crate) backoff: BackoffBounds,
+    /// The twins that are out, or about to go.
+    pub(crate) twins: Counter,
 }
 
 impl Handshake {
     /// Flies until there is a session or no sense in going on.
     pub(crate) async fn fly(&self, generation: u64) -> Result<Session, FlightFailure> {
+        // A twin has to find the server as its refused request found it, and some have one session for the whole process: once there is the
+        // next one, they say something else of the last.
+        let _ = timeout(TWINS_FIRST, self.twins.zero()).await;
         let flown = self.try_on(generation).await;
         // Not before it is known which session is ours.
         self.end_leftovers();

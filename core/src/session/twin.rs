@@ -23,6 +23,7 @@ use crate::session::discover::DISCOVER;
 use crate::session::router::Router;
 use crate::transport::classify::{self, Ping, Refused};
 use crate::transport::probe::Probe;
+use crate::vocabulary::counter::Counter;
 use crate::vocabulary::lock::lock;
 
 /// How long a call waits for its twin.
@@ -79,6 +80,7 @@ pub(crate) struct Twins {
     flights: Arc<Mutex<Vec<Flight>>>,
     /// When a twin was sent with a login that had been refused.
     logins: Mutex<Vec<(Instant, Sent)>>,
+    out: Counter,
 }
 
 struct Flight {
@@ -97,8 +99,9 @@ impl std::fmt::Debug for Twins {
 }
 
 impl Twins {
-    pub(crate) fn new(wire: Arc<Wire>, router: Arc<Router>, limits: Limits) -> Self {
-        Self { sender: Sender { wire, router, limits }, flights: Arc::default(), logins: Mutex::default() }
+    /// Those that are out, or about to go, are counted by `out`.
+    pub(crate) fn new(wire: Arc<Wire>, router: Arc<Router>, limits: Limits, out: Counter) -> Self {
+        Self { sender: Sender { wire, router, limits }, flights: Arc::default(), logins: Mutex::default(), out }
     }
 
     /// Is the refusal confirmed? Asked after it was read whole: the twin is there, or about to go, when this returns, and what it gives
@@ -141,9 +144,10 @@ impl Twins {
         let list = Arc::clone(&self.flights);
         let (session, sent) = (Arc::clone(&refusal.session), refusal.sent.clone());
         let (sender, of_login) = (self.sender.clone(), refusal.of_login);
+        let out = self.out.hold();
         let flying = async move {
             // Taken off the list however it ends.
-            let _listed = Listed { list: Arc::clone(&list), number };
+            let _listed = (Listed { list: Arc::clone(&list), number }, out);
             // No token is renewed until what it says was heard.
             let _held = held;
             let asking = async {

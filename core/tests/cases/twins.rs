@@ -352,6 +352,44 @@ async fn a_twin_that_goes_out_while_another_call_recovers_still_confirms() {
     assert_eq!(exchange.ledger().count("DELETE"), 1);
 }
 
+/// Some servers have one session for the whole process: to whatever comes before the next `initialize` they say that there is none, and from then
+/// on that it is another one.
+#[tokio::test(start_paused = true)]
+async fn no_recovery_changes_what_a_server_says_between_a_refusal_and_its_twin() {
+    let server = Server::new();
+    let handshakes = Arc::new(AtomicUsize::new(0));
+    let exchange = scripted(&server, {
+        let handshakes = Arc::clone(&handshakes);
+        move |arrival, nth| {
+            if arrival.method() == "initialize" {
+                handshakes.fetch_add(1, Ordering::SeqCst);
+            }
+            let refused = handshakes.load(Ordering::SeqCst) == 1
+                && arrival.session().is_some()
+                && matches!(arrival.method(), "tools/call" | "resources/read" | "ping");
+            // The first call of a tool hears of it late: the twin of the second one waits for that.
+            let late = arrival.method() == "tools/call" && nth == 0;
+            async move {
+                if late {
+                    sleep(milliseconds(20)).await;
+                }
+                let none = arrival.error_message(-32_000, "Bad Request: Server not initialized");
+                refused.then(|| Ok(Reply::json(400, &none)))
+            }
+        }
+    });
+    let client = connect(&exchange).await;
+    server.forget_sessions();
+    let late = left_running(&client);
+    exchange.ledger().arrivals("tools/call", 1).await;
+    let poke = left_running(&client);
+    exchange.ledger().arrivals("tools/call", 2).await;
+    client.read_resource("mem://a").await.unwrap();
+    poke.await.unwrap().unwrap();
+    late.await.unwrap().unwrap();
+    assert_eq!((server.executed("poke"), exchange.ledger().count("initialize")), (2, 2));
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_new_session_that_the_host_asks_for_stops_no_twin() {
     let server = Server::new();
