@@ -7,6 +7,7 @@ use std::process::Command;
 use anyhow::{Context as _, Result};
 
 use crate::peers::install::finish;
+use crate::peers::{hosts, typescript_sdk};
 use crate::test::{Target, node, python, rust, swift};
 use crate::workspace;
 
@@ -15,7 +16,8 @@ const EXAMPLE: &str = "conformance-client";
 /// A client that is built.
 #[derive(Debug)]
 pub(crate) struct Client {
-    pub(crate) language: Target,
+    /// What it is called in the names of files.
+    pub(crate) name: String,
     /// For a shell; the suite adds the URL.
     pub(crate) command: String,
     /// What the command needs to be told.
@@ -39,10 +41,28 @@ impl Client {
         let words = std::iter::once(command.get_program()).chain(command.get_args());
         let environment = command.get_envs().filter_map(|(name, value)| Some((name.to_owned(), value?.to_owned())));
         Ok(Self {
-            language,
+            name: language.to_string(),
             command: words.map(quoted).collect::<Vec<_>>().join(" "),
             environment: environment.collect(),
         })
+    }
+}
+
+impl Client {
+    /// An official client on standard input and output, and `oncewire proxy` in front of the URL. `None` if it cannot be installed here; the text
+    /// says why.
+    pub(crate) async fn behind_the_proxy() -> Result<Result<Self, String>> {
+        let packages = match typescript_sdk::folder().await? {
+            Ok(packages) => packages,
+            Err(problem) => return Ok(Err(problem)),
+        };
+        let script = workspace::root()?.join("xtask").join("conformance").join("proxy.mjs");
+        let words = [OsString::from("node"), script.into(), hosts::oncewire().await?.into()];
+        Ok(Ok(Self {
+            name: "proxy".to_owned(),
+            command: words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" "),
+            environment: vec![("CONFORMANCE_PACKAGES".into(), packages.into())],
+        }))
     }
 }
 

@@ -1,5 +1,5 @@
-//! `cargo xtask conformance`: the official conformance suite of MCP, at a pinned version, against a client in each language and against
-//! the fault server.
+//! `cargo xtask conformance`: the official conformance suite of MCP, at a pinned version, against a client in each language, an official
+//! client before `oncewire proxy`, and the fault server.
 //!
 //! | file | what it does |
 //! | --- | --- |
@@ -50,6 +50,8 @@ pub(crate) struct Options {
 enum Side {
     FaultServer,
     Client(Target),
+    /// An official client before `oncewire proxy`.
+    Proxy,
 }
 
 impl fmt::Display for Side {
@@ -57,6 +59,7 @@ impl fmt::Display for Side {
         match self {
             Self::FaultServer => formatter.write_str("[fault server]"),
             Self::Client(language) => write!(formatter, "[{language}]"),
+            Self::Proxy => formatter.write_str("[proxy]"),
         }
     }
 }
@@ -121,6 +124,24 @@ async fn run_all(options: &Options, languages: &[Target]) -> Result<(Vec<Require
             }
         }
     }
+    if !options.quick {
+        match Client::behind_the_proxy().await? {
+            Ok(client) => {
+                for requirements in &all {
+                    // A login wants a person's browser, which the suite plays inside of the client.
+                    let runs = |scenario: &&Scenario| wanted(&scenario.name) && !scenario.is_of_oauth();
+                    for scenario in requirements.scenarios.iter().filter(runs) {
+                        let started = Instant::now();
+                        let (revision, name) = (requirements.revision, &scenario.name);
+                        let ran = suite.play(&client, revision, name, scenario.force()).await?;
+                        let result = judge(&ran).map_err(|problem| format!("{problem}\n{}", ran.said));
+                        outcomes.push(told(Side::Proxy, revision, name, result, started.elapsed()));
+                    }
+                }
+            }
+            Err(problem) => bail!("the client before the proxy: {problem}"),
+        }
+    }
     Ok((all, outcomes))
 }
 
@@ -143,7 +164,7 @@ fn told(
 /// The summary, the page, and the last line.
 fn close(options: &Options, languages: &[Target], all: &[Requirements], outcomes: &[Outcome]) -> Result<bool> {
     println!();
-    let sides = [Side::FaultServer].into_iter().chain(Target::ALL.map(Side::Client));
+    let sides = [Side::FaultServer].into_iter().chain(Target::ALL.map(Side::Client)).chain([Side::Proxy]);
     for side in sides.filter(|side| outcomes.iter().any(|outcome| outcome.side == *side)) {
         let counts = all.iter().map(|requirements| counted(outcomes, side, requirements.revision)).collect::<Vec<_>>();
         println!("{:<14} {}", side.to_string(), counts.join(" | "));

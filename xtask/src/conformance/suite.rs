@@ -89,7 +89,7 @@ impl Suite {
     /// Plays one scenario against a client, by itself: what runs beside it would take from its time.
     pub(crate) async fn play(&self, client: &Client, revision: &str, scenario: &str, more: &[&str]) -> Result<Ran> {
         let about = ["--command", &client.command, "--scenario", scenario, "--spec-version", revision];
-        let name = format!("{}-{revision}-{}", client.language, scenario.replace('/', "-"));
+        let name = format!("{}-{revision}-{}", client.name, scenario.replace('/', "-"));
         self.run(&name, &[&["client"], &about[..], more].concat(), &client.environment).await
     }
 

@@ -18,7 +18,7 @@ pub(crate) fn page(all: &[Requirements], outcomes: &[Outcome]) -> String {
         let required = requirements.scenarios.iter().filter(|scenario| scenario.required).count();
         page.push_str(&format!("\n## {revision}\n"));
         page.push_str(&format!("All {required} scenarios that {revision} requires pass, in each language.\n\n"));
-        page.push_str("| scenario | Rust | Python | Node | Swift |\n| --- | --- | --- | --- | --- |\n");
+        page.push_str("| scenario | Rust | Python | Node | Swift | proxy |\n| --- | --- | --- | --- | --- | --- |\n");
         for scenario in &requirements.scenarios {
             let note = if scenario.required { "" } else { " (not scored)" };
             page.push_str(&format!("| {}{note} |", scenario.name));
@@ -26,7 +26,8 @@ pub(crate) fn page(all: &[Requirements], outcomes: &[Outcome]) -> String {
                 let cell = cell(outcomes, Side::Client(language), revision, &scenario.name);
                 page.push_str(&format!(" {cell} |"));
             }
-            page.push('\n');
+            let cell = cell(outcomes, Side::Proxy, revision, &scenario.name);
+            page.push_str(&format!(" {cell} |\n"));
         }
     }
     page.push_str(FAULT_SERVER);
@@ -48,7 +49,8 @@ What npm `{}`, the conformance suite of MCP itself, says of oncewire. Written by
 `cargo xtask conformance` checks it again, and `cargo xtask conformance --quick`, which is part of every check of a change, runs those of OAuth with the client in Rust only.
 
 Each scenario is run by itself, against a client of a few lines in each language, which uses what the package offers to everybody (`client.rs`, `client.py` and
-`client.mjs` in `xtask/conformance`, and `bindings-swift/examples/Sources/Conformance`). It counts only if at least one check succeeded, none failed, none warned, and
+`client.mjs` in `xtask/conformance`, and `bindings-swift/examples/Sources/Conformance`), and, but for those of OAuth, which want a browser, against an official client on standard input
+and output before [`oncewire proxy`](proxy.md) (`proxy.mjs`). It counts only if at least one check succeeded, none failed, none warned, and
 the client ended well: in the suite alone a client that does nothing passes some of them. The numbers are the checks that succeeded. What is not scored are extensions
 of the protocol, and what the suite got later.
 

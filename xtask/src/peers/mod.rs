@@ -26,7 +26,7 @@ mod debian;
 pub(crate) mod everything;
 mod exchange;
 mod frameworks;
-mod hosts;
+pub(crate) mod hosts;
 pub(crate) mod install;
 pub(crate) mod ledger;
 mod middleboxes;
@@ -46,7 +46,7 @@ mod sessions;
 mod situations;
 mod table;
 mod trial;
-mod typescript_sdk;
+pub(crate) mod typescript_sdk;
 
 use std::path::PathBuf;
 use std::time::Duration;

@@ -82,7 +82,7 @@ impl Kind {
 }
 
 /// The command, built once.
-async fn oncewire() -> Result<PathBuf> {
+pub(crate) async fn oncewire() -> Result<PathBuf> {
     static BUILT: OnceCell<PathBuf> = OnceCell::const_new();
     let built = BUILT.get_or_try_init(async || {
         let mut cargo = Command::new(workspace::cargo());

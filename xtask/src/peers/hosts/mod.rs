@@ -15,7 +15,7 @@ use super::situations::{Outcome, UNKNOWN, Words, broken};
 use super::trial::{INTO_THE_CALL, PATIENCE};
 use super::{Peer, Sessions, Tool};
 
-pub(crate) use self::host::Kind;
+pub(crate) use self::host::{Kind, oncewire};
 
 /// The situations, as the heads of the table.
 pub(crate) const SITUATIONS: [&str; 5] =
