@@ -8,11 +8,13 @@
 //! | `clients.rs` | the clients, built and started |
 //! | `judge.rs` | what a run is worth |
 //! | `server.rs` | the fault server |
+//! | `served.rs` | a server on standard input and output, behind `oncewire serve` |
 //! | `table.rs` | `docs/conformance.md` |
 
 mod clients;
 mod judge;
 mod requirements;
+mod served;
 mod server;
 mod suite;
 mod table;
@@ -52,6 +54,8 @@ enum Side {
     Client(Target),
     /// An official client before `oncewire proxy`.
     Proxy,
+    /// A server behind `oncewire serve`.
+    Served,
 }
 
 impl fmt::Display for Side {
@@ -60,6 +64,7 @@ impl fmt::Display for Side {
             Self::FaultServer => formatter.write_str("[fault server]"),
             Self::Client(language) => write!(formatter, "[{language}]"),
             Self::Proxy => formatter.write_str("[proxy]"),
+            Self::Served => formatter.write_str("[serve]"),
         }
     }
 }
@@ -141,6 +146,12 @@ async fn run_all(options: &Options, languages: &[Target]) -> Result<(Vec<Require
             }
             Err(problem) => bail!("the client before the proxy: {problem}"),
         }
+        let bridge = served::Served::start().await?;
+        for scenario in served::SCENARIOS.into_iter().filter(|scenario| wanted(scenario)) {
+            let started = Instant::now();
+            let result = bridge.passes(&suite, scenario).await?;
+            outcomes.push(told(Side::Served, served::REVISION, scenario, result, started.elapsed()));
+        }
     }
     Ok((all, outcomes))
 }
@@ -164,7 +175,7 @@ fn told(
 /// The summary, the page, and the last line.
 fn close(options: &Options, languages: &[Target], all: &[Requirements], outcomes: &[Outcome]) -> Result<bool> {
     println!();
-    let sides = [Side::FaultServer].into_iter().chain(Target::ALL.map(Side::Client)).chain([Side::Proxy]);
+    let sides = [Side::FaultServer].into_iter().chain(Target::ALL.map(Side::Client)).chain([Side::Proxy, Side::Served]);
     for side in sides.filter(|side| outcomes.iter().any(|outcome| outcome.side == *side)) {
         let counts = all.iter().map(|requirements| counted(outcomes, side, requirements.revision)).collect::<Vec<_>>();
         println!("{:<14} {}", side.to_string(), counts.join(" | "));

@@ -22,7 +22,7 @@ const VERSION: &str = "0.2.0-alpha.12";
 const NODE_NEEDED: u32 = 22;
 const NODE_VERSION: &str = "22.23.3";
 /// The longest that one run may take. A client of ours ends itself long before.
-const LIMIT: Duration = Duration::from_secs(60);
+pub(crate) const LIMIT: Duration = Duration::from_secs(60);
 
 /// One check of a scenario, as the suite reports it.
 #[derive(Debug, Default, Deserialize)]

@@ -6,7 +6,8 @@ use anyhow::Result;
 
 use super::requirements::Requirements;
 use super::suite::Suite;
-use super::{Outcome, Side, server};
+use super::{Outcome, Side, served, server};
+use crate::peers::everything;
 use crate::test::Target;
 use crate::workspace;
 
@@ -36,6 +37,21 @@ pub(crate) fn page(all: &[Requirements], outcomes: &[Outcome]) -> String {
             let cell = cell(outcomes, Side::FaultServer, requirements.revision, scenario);
             page.push_str(&format!("| {} | {scenario} | {cell} |\n", requirements.revision));
         }
+    }
+    page.push_str(&format!(
+        "
+## `oncewire serve`
+npm `@modelcontextprotocol/server-everything {}` on standard input and output, behind [`oncewire serve`](serve.md): the scenarios that it passes over its own HTTP, and, as the last two, those about what stands
+before it here, which it does not.
+
+| revision | scenario | checks |
+| --- | --- | --- |
+",
+        everything::VERSION
+    ));
+    for scenario in served::SCENARIOS {
+        let cell = cell(outcomes, Side::Served, served::REVISION, scenario);
+        page.push_str(&format!("| {} | {scenario} | {cell} |\n", served::REVISION));
     }
     page
 }

@@ -1,6 +1,7 @@
 //! The reference server of the MCP project for trying out clients, npm `@modelcontextprotocol/server-everything`: sessions, an event store, and
 //! 400 instead of 404 for a session that it does not know.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Result;
@@ -27,13 +28,20 @@ pub(crate) async fn start() -> Result<Result<Peer, String>> {
     Recipe::Everything.start(about(title()), "everything").await
 }
 
+/// Installs it if need be; the file that Node is given. The text says why there is none.
+pub(crate) async fn script() -> Result<Result<PathBuf, String>> {
+    Ok(match install::npm(PACKAGE, VERSION).await? {
+        Installed::Here(folder) => Ok(folder.join("node_modules").join(PACKAGE).join("dist").join("index.js")),
+        Installed::NoInstaller(problem) => Err(problem),
+    })
+}
+
 /// Installs it if need be, and says how to start it.
 pub(crate) async fn launch(place: &Place) -> Result<Result<Launch, String>> {
-    let folder = match install::npm(PACKAGE, VERSION).await? {
-        Installed::Here(folder) => folder,
-        Installed::NoInstaller(problem) => return Ok(Err(problem)),
+    let server = match script().await? {
+        Ok(server) => server,
+        Err(problem) => return Ok(Err(problem)),
     };
-    let server = folder.join("node_modules").join(PACKAGE).join("dist").join("index.js");
     let scripts = super::scripts()?;
     Ok(Ok(Launch {
         program: "node".into(),
