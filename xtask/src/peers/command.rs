@@ -9,7 +9,7 @@ use tokio::task::LocalSet;
 use super::recipe::Recipe;
 use super::rows::{ROWS, Row, What};
 use super::situations::{self, Outcome};
-use super::{About, change, hosts, modern, proxies, sessions, table};
+use super::{About, change, doctor, hosts, modern, proxies, sessions, table};
 
 /// The longest that one server may take, with its installation.
 const SERVER_LIMIT: Duration = Duration::from_secs(1_500);
@@ -22,7 +22,10 @@ pub(crate) struct Options {
     /// Only these servers
     #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(ROWS.iter().map(|row| row.name)))]
     only: Vec<String>,
-    /// Write docs/servers.md, instead of checking it
+    /// Have `oncewire doctor` examine the servers instead, and hold what it says to the reports that are kept
+    #[arg(long)]
+    doctor: bool,
+    /// Write docs/servers.md, or with --doctor the reports, instead of checking them
     #[arg(long)]
     write_docs: bool,
     /// So many servers at the same time
@@ -51,16 +54,22 @@ enum Ran {
 pub(crate) fn run(options: &Options) -> Result<bool> {
     let runtime = tokio::runtime::Runtime::new().context("cannot start the runtime")?;
     // The servers live in tasks of this thread. When a signal comes first, they are dropped with it, which kills them.
-    let ran = LocalSet::new().block_on(&runtime, async {
+    LocalSet::new().block_on(&runtime, async {
         tokio::select! {
-            ran = try_all(options) => ran,
+            held = all(options) => held,
             signal = crate::demo::told_to_stop() => {
                 signal.context("cannot wait for signals")?;
                 bail!("stopped by a signal")
             }
         }
-    })?;
-    close(options, ran)
+    })
+}
+
+async fn all(options: &Options) -> Result<bool> {
+    if options.doctor {
+        return doctor::all(options.rows(), options.write_docs).await;
+    }
+    close(options, try_all(options).await?)
 }
 
 async fn try_all(options: &Options) -> Result<Vec<(&'static Row, Ran)>> {

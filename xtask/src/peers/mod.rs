@@ -17,12 +17,14 @@
 //! | `change.rs` | a server whose place is taken by one of another era |
 //! | `hosts/` | clients that others publish, before `oncewire proxy` |
 //! | `proxies/` | proxies before a backend that fails by a script |
+//! | `doctor.rs` | what `oncewire doctor` says of these servers |
 //! | `rows.rs`, `command.rs`, `table.rs` | `cargo xtask peers`: the rows of the tables, all of them run, and the page |
 
 mod bridges;
 mod change;
 mod command;
 mod debian;
+mod doctor;
 pub(crate) mod everything;
 mod exchange;
 mod frameworks;
