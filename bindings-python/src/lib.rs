@@ -10,6 +10,7 @@ mod answer;
 mod builder;
 mod callbacks;
 mod client;
+mod command;
 mod delivery;
 mod given;
 mod json;
@@ -52,6 +53,8 @@ mod _native {
     use crate::callbacks::Reply;
     #[pymodule_export]
     use crate::client::{Client, Events, connect, connect_stdio};
+    #[pymodule_export]
+    use crate::command::run_command;
     #[pymodule_export]
     use crate::json::to_json;
     #[pymodule_export]

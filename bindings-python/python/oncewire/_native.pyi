@@ -8,7 +8,7 @@ from typing import Any, final
 
 from ._words import State
 
-__all__ = ["Client", "Events", "Pending", "Reply", "connect", "connect_stdio", "shutdown", "to_json"]
+__all__ = ["Client", "Events", "Pending", "Reply", "connect", "connect_stdio", "run_command", "shutdown", "to_json"]
 
 _To = asyncio.AbstractEventLoop | None
 _Options = dict[str, Any] | None
@@ -17,6 +17,7 @@ def connect(to: _To, host: asyncio.AbstractEventLoop | None, url: str, options: 
 def connect_stdio(
     to: _To, host: asyncio.AbstractEventLoop | None, command: str, options: dict[str, Any], /
 ) -> Pending: ...
+def run_command(arguments: list[str], /) -> int: ...
 def shutdown() -> None: ...
 def to_json(value: object, name: str, /) -> str: ...
 

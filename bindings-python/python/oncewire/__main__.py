@@ -1,0 +1,5 @@
+"""`python -m oncewire`: the command."""
+
+from ._command import main
+
+main()
