@@ -10,6 +10,7 @@ from mcp.types import InputRequiredResult, ToolListChangedNotification
 
 parser = argparse.ArgumentParser()
 parser.add_argument("--port", type=int, required=True)
+parser.add_argument("--stdio", action="store_true", help="speak over the pipes, in the place of the port")
 parser.add_argument("--ledger", required=True)
 options = parser.parse_args()
 server = FastMCP("small-peer")
@@ -85,5 +86,8 @@ async def complete(ref, argument, context):
     return [name for name in NAMES if name.startswith(argument.value)]
 
 
-end_with_parent()
-server.run(transport="http", host="127.0.0.1", port=options.port, show_banner=False)
+if options.stdio:
+    server.run(transport="stdio", show_banner=False)
+else:
+    end_with_parent()
+    server.run(transport="http", host="127.0.0.1", port=options.port, show_banner=False)

@@ -14,6 +14,7 @@ except ImportError:
 
 parser = argparse.ArgumentParser()
 parser.add_argument("--port", type=int, required=True)
+parser.add_argument("--stdio", action="store_true", help="speak over the pipes, in the place of the port")
 parser.add_argument("--ledger", required=True)
 parser.add_argument("--json", action="store_true", help="plain JSON answers instead of streams")
 parser.add_argument("--events", action="store_true", help="an event store: a stream that was cut can be read on")
@@ -125,5 +126,8 @@ if not early:
         return f"hello {name}, {ctx.request_state}"
 
 
-end_with_parent()
-server.run(transport="streamable-http", **({} if early else how))
+if options.stdio:
+    server.run(transport="stdio")
+else:
+    end_with_parent()
+    server.run(transport="streamable-http", **({} if early else how))

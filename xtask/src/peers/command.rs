@@ -9,7 +9,7 @@ use tokio::task::LocalSet;
 use super::recipe::Recipe;
 use super::rows::{ROWS, Row, What};
 use super::situations::{self, Outcome};
-use super::{About, change, doctor, hosts, modern, proxies, sessions, table};
+use super::{About, change, doctor, hosts, modern, proxies, sessions, stdio, table};
 
 /// The longest that one server may take, with its installation.
 const SERVER_LIMIT: Duration = Duration::from_secs(1_500);
@@ -119,6 +119,7 @@ async fn try_what(row: &'static Row) -> Result<Result<Outcome, String>> {
         What::Change { from, to, ends } => change::all(row.name, from, to, ends).await,
         What::Framework(framework, era) => sessions::all(row.name, framework, era).await,
         What::Host(kind, recipe) => hosts::all(row.name, kind, recipe).await,
+        What::Stdio(server) => stdio::all(row.name, server).await,
         What::Proxy(proxy, wire) => proxies::all(row.name, proxy, wire).await,
         What::Repeats(proxy, repeating) => proxies::repeated(row.name, proxy, repeating).await,
     }

@@ -14,6 +14,7 @@
 //! | `offers.rs` | what a server offers besides tools, and one call of each method |
 //! | `trial.rs`, `situations.rs` | one client on one server, in every situation of the handshake era |
 //! | `modern/` | the same in the modern era |
+//! | `stdio.rs` | servers on stdio |
 //! | `change.rs` | a server whose place is taken by one of another era |
 //! | `hosts/` | clients that others publish, before `oncewire proxy` |
 //! | `proxies/` | proxies before a backend that fails by a script |
@@ -46,6 +47,7 @@ mod rows;
 mod server_package;
 mod sessions;
 mod situations;
+mod stdio;
 mod table;
 mod trial;
 pub(crate) mod typescript_sdk;

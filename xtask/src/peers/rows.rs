@@ -10,6 +10,7 @@ use super::proxies::{self, Proxy, Repeating, Wire};
 use super::python_mcp::Answers;
 use super::recipe::Recipe;
 use super::server_package::Eras;
+use super::stdio::{self, OnStdio};
 use super::typescript_sdk::Mode;
 use super::{change, hosts, modern, sessions, situations};
 
@@ -36,6 +37,8 @@ pub(crate) enum What {
     Framework(Framework, Era),
     /// A host before `oncewire proxy` before a server.
     Host(Kind, Recipe),
+    /// A server on stdio.
+    Stdio(OnStdio),
     /// A proxy before a backend that fails by a script.
     Proxy(Proxy, Wire),
     /// A proxy that was told to repeat requests.
@@ -50,13 +53,22 @@ pub(crate) enum Table {
     Change,
     Frameworks,
     Hosts,
+    Stdio,
     Proxies,
     Repeats,
 }
 
 impl Table {
-    pub(crate) const ALL: [Self; 7] =
-        [Self::Handshake, Self::Modern, Self::Change, Self::Frameworks, Self::Hosts, Self::Proxies, Self::Repeats];
+    pub(crate) const ALL: [Self; 8] = [
+        Self::Handshake,
+        Self::Modern,
+        Self::Change,
+        Self::Frameworks,
+        Self::Hosts,
+        Self::Stdio,
+        Self::Proxies,
+        Self::Repeats,
+    ];
 
     /// The heads of its columns.
     pub(crate) fn situations(self) -> &'static [&'static str] {
@@ -66,6 +78,7 @@ impl Table {
             Self::Change => &change::SITUATIONS,
             Self::Frameworks => &sessions::SITUATIONS,
             Self::Hosts => &hosts::SITUATIONS,
+            Self::Stdio => &stdio::SITUATIONS,
             Self::Proxies => &proxies::SITUATIONS,
             Self::Repeats => &proxies::REPEATS,
         }
@@ -80,6 +93,7 @@ impl Row {
             What::Change { .. } => Table::Change,
             What::Framework(..) => Table::Frameworks,
             What::Host(..) => Table::Hosts,
+            What::Stdio(..) => Table::Stdio,
             What::Proxy(..) => Table::Proxies,
             What::Repeats(..) => Table::Repeats,
         }
@@ -92,6 +106,7 @@ impl Row {
             What::Change { from, to, .. } => format!("{}, then {}", from.title(), to.title()),
             What::Framework(framework, _) => framework.title(),
             What::Host(kind, recipe) => format!("{}, before {}", kind.title(), recipe.title()),
+            What::Stdio(server) => server.title(),
             What::Proxy(proxy, wire) => format!("{}, {}", proxy.title(), wire.title()),
             What::Repeats(proxy, repeating) => repeating.title(proxy),
         }
@@ -193,6 +208,12 @@ pub(crate) static ROWS: &[Row] = &[
     row("host-mcp2-modern", What::Host(Kind::Mcp2, MCP2)),
     row("host-rmcp", What::Host(Kind::Rmcp, SDK)),
     row("host-rmcp-modern", What::Host(Kind::Rmcp, MCP2)),
+    quick("stdio-everything", What::Stdio(OnStdio::Everything)),
+    row("stdio-filesystem", What::Stdio(OnStdio::Filesystem)),
+    row("stdio-mcp1", What::Stdio(OnStdio::Mcp1)),
+    row("stdio-mcp2", What::Stdio(OnStdio::Mcp2)),
+    row("stdio-fastmcp", What::Stdio(OnStdio::FastMcp)),
+    row("stdio-rmcp", What::Stdio(OnStdio::Rmcp)),
     quick("proxy-haproxy-h2", What::Proxy(Proxy::Haproxy, Wire::Http2)),
     row("proxy-haproxy", What::Proxy(Proxy::Haproxy, Wire::Http1)),
     quick("proxy-haproxy3-h2", What::Proxy(Proxy::Haproxy3, Wire::Http2)),

@@ -95,6 +95,20 @@ nothing of themselves are called. The host sees no error but the one in *killed 
 
 ";
 
+const STDIO: &str = "
+## Servers on stdio
+
+Servers that the client starts and speaks to over their pipes; what that means is on [stdio.md](stdio.md). The client is told nothing of the era. Tools that say nothing of
+themselves are called, without leave to repeat them; the slow one of server-everything with `resend = never`.
+
+- *calls*: tools are listed and called, also by 16 callers at once, by one process; and the version that both speak.
+- *killed in mid-call*: the process is killed (SIGKILL) while a tool runs. The caller is told at once that the tool may have run; the server's own log says that it began once,
+  also after the next call was answered, by a new process.
+- *killed between calls*: the process is killed while nobody calls. 16 callers at once are answered, by one new process, and the tool runs once for each.
+- *closed*: the client is closed, and no process is left; and whether it ended by itself at the end of its stdin.
+
+";
+
 const PROXIES: &str = "
 ## Proxies before a backend that fails
 
@@ -138,6 +152,7 @@ pub(crate) fn page(committed: &str, outcomes: &[(&'static Row, Outcome)]) -> Str
         Table::Change => CHANGE,
         Table::Frameworks => FRAMEWORKS,
         Table::Hosts => HOSTS,
+        Table::Stdio => STDIO,
         Table::Proxies => PROXIES,
         Table::Repeats => REPEATS,
     });
@@ -170,7 +185,7 @@ fn lines(table: Table, committed: &str, outcomes: &[(&'static Row, Outcome)]) ->
     }
     let situations = table.situations();
     let first = match table {
-        Table::Handshake | Table::Modern | Table::Frameworks => "server",
+        Table::Handshake | Table::Modern | Table::Frameworks | Table::Stdio => "server",
         Table::Change => "the one, then the other",
         Table::Hosts => "host, and the server",
         Table::Proxies | Table::Repeats => "proxy",
@@ -207,6 +222,7 @@ fn section(table: Table, page: &str) -> Vec<&str> {
         Table::Change => heading(CHANGE),
         Table::Frameworks => heading(FRAMEWORKS),
         Table::Hosts => heading(HOSTS),
+        Table::Stdio => heading(STDIO),
         Table::Proxies => heading(PROXIES),
         Table::Repeats => heading(REPEATS),
     };

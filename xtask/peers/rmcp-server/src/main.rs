@@ -20,7 +20,7 @@ use rmcp::model::{
 use rmcp::service::{RequestContext, SubscriptionContext};
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
-use rmcp::{ErrorData, RoleServer, ServerHandler};
+use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt as _};
 use serde_json::{Value, json};
 
 use crate::tools::Tools;
@@ -117,8 +117,12 @@ impl ServerHandler for SmallPeer {
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let port: u16 = std::env::var("PORT")?.parse()?;
     let tools = Tools::new(PathBuf::from(std::env::var("PEER_LEDGER")?));
+    if std::env::var_os("PEER_STDIO").is_some() {
+        SmallPeer { tools }.serve(rmcp::transport::stdio()).await?.waiting().await?;
+        return Ok(());
+    }
+    let port: u16 = std::env::var("PORT")?.parse()?;
     // Whoever started us holds the other end of our standard input. When it is gone, however it went, so are we.
     std::thread::spawn(|| {
         let _ = std::io::stdin().read_to_end(&mut Vec::new());
