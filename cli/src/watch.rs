@@ -48,8 +48,16 @@ enum Seen {
 /// Watches. Its orderly end is Ctrl+C.
 ///
 /// # Errors
-/// Bad input, a handshake or a subscription that failed, a signal before all of that was done, or an output that is closed.
+/// Bad input, a handshake or a subscription that failed, or an output that is closed.
 pub(crate) async fn run(options: &Options, context: &Context) -> Result<Exit, Failure> {
+    match watch(options, context).await {
+        // It may come while the session is being made ready, of which events tell already.
+        Err(Failure::Interrupted(..)) => Ok(Exit::Success),
+        watched => watched.map(|()| Exit::Success),
+    }
+}
+
+async fn watch(options: &Options, context: &Context) -> Result<(), Failure> {
     let (seen, mut all) = mpsc::channel(NOTIFICATION_QUEUE);
     let dropped = Arc::new(AtomicU64::new(0));
     let (server, first) = options.process.server(options.url.clone())?;
@@ -95,7 +103,7 @@ pub(crate) async fn run(options: &Options, context: &Context) -> Result<Exit, Fa
     };
     let watched = watched.await;
     client.close().await;
-    watched.map(|()| Exit::Success)
+    watched
 }
 
 impl Seen {

@@ -65,3 +65,14 @@ async fn a_second_one_ends_at_once() {
     let ran = ended(child).await;
     assert_eq!((ran.code, ran.out.as_str(), ran.err.as_str()), (Some(130), "", ""), "{ran:?}");
 }
+
+#[tokio::test]
+async fn of_watch_it_is_the_orderly_end_also_before_there_is_a_session() {
+    let rules = json!([{"when": {"rpc": "initialize"}, "do": [{"mark": "asked"}, "hold"]}]);
+    let server = server(Options::default(), rules).await;
+    let child = oncewire(&["watch", server.url()]).spawn().unwrap();
+    seen(server.reached("asked", 1)).await;
+    signal(&child, "-INT").await;
+    let ran = ended(child).await;
+    assert_eq!((ran.code, ran.err.as_str()), (Some(0), ""), "{ran:?}");
+}
