@@ -54,3 +54,6 @@ export interface Message {
   /** JSON. */
   text: string
 }
+
+/** Runs the command with these arguments, the first of which is its name; gives the exit code. Nothing else of this thread runs meanwhile. */
+export declare function runCommand(arguments: Array<string>): number

@@ -45,6 +45,7 @@ function use(project) {
   const esm = `import * as o from "oncewire"; import "oncewire/transport"; ${script}`;
   assert.equal(common, "true connect\n");
   assert.equal(run(project, process.execPath, "--input-type=module", "-e", esm), "true connect\n");
+  assert.match(runNpm(project, "exec", "--offline", "--no", "--", "oncewire", "--version"), /^oncewire \d/);
 }
 
 function install(project, ...packages) {
@@ -65,6 +66,7 @@ try {
   for (const path of [
     "dist/index.js",
     "dist/index.d.ts",
+    "dist/command.js",
     "dist/transport/index.js",
     "esm/index.mjs",
     "esm/index.d.mts",

@@ -8,6 +8,8 @@
 
 mod call;
 mod client;
+// Public, so that a build for tests, which exports nothing to Node, does not take its function for an unused one.
+pub mod command;
 mod hooks;
 mod mailbox;
 mod options;
