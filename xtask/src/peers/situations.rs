@@ -183,6 +183,11 @@ impl Trial<'_> {
         self.recovered_once(&before, "16 callers");
         self.check_equal("16 callers: runs of the tool", self.quick_runs()?, before.quick + CALLERS);
 
+        // Where the GET stream notices the restart before it is over, the session is replaced before anybody calls: nothing was refused then.
+        let is_refusal = |said: &String| !said.starts_with('2');
+        if refusals.iter().any(is_refusal) {
+            refusals.retain(is_refusal);
+        }
         let refusals = refusals.into_iter().collect::<Vec<_>>().join("` or `");
         let note = format!("What it answers to a session from before the restart: `{refusals}`.");
         Ok((format!("all {} recover", methods.len()), Some(note)))
