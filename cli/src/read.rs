@@ -8,10 +8,10 @@ use serde_json::Value;
 
 use crate::Context;
 use crate::call::placed;
-use crate::connection::{Ask, ConnectionOptions, ProcessOptions, connect, until_interrupted};
+use crate::connection::{Ask, ConnectionOptions, ProcessOptions, connect, named_twice, until_interrupted};
 use crate::content::{Folder, decoded, shown_resource};
 use crate::exit::Exit;
-use crate::failure::{BadInput, Failure};
+use crate::failure::Failure;
 use crate::output::{is_terminal, print, print_bytes, print_foreign};
 
 /// The options of `oncewire read`.
@@ -43,7 +43,7 @@ pub(crate) async fn run(options: &Options, context: &Context) -> Result<Exit, Fa
     let (server, first) = options.process.server(options.url.clone())?;
     let (uri, more) = placed("URI", first, options.uri.as_ref(), &[])?;
     if !more.is_empty() {
-        return Err(BadInput::new("URL", "the server is named twice: by a URL and by -- COMMAND").into());
+        return Err(named_twice().into());
     }
     let builder = options.connection.builder(&server, Ask::IfTerminal)?.listen(false);
     let client = connect(builder, &context.interrupt).await?;

@@ -9,9 +9,9 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
 use crate::Context;
-use crate::connection::{Ask, ConnectionOptions, ProcessOptions, connect, tell, until_interrupted};
+use crate::connection::{Ask, ConnectionOptions, ProcessOptions, connect, named_twice, tell, until_interrupted};
 use crate::exit::Exit;
-use crate::failure::{BadInput, Failure};
+use crate::failure::Failure;
 use crate::output::{first_line, note, print};
 
 /// The options of `oncewire watch`.
@@ -62,7 +62,7 @@ async fn watch(options: &Options, context: &Context) -> Result<(), Failure> {
     let dropped = Arc::new(AtomicU64::new(0));
     let (server, first) = options.process.server(options.url.clone())?;
     if first.is_some() {
-        return Err(BadInput::new("URL", "the server is named twice: by a URL and by -- COMMAND").into());
+        return Err(named_twice().into());
     }
     let builder = options.connection.builder(&server, Ask::IfTerminal)?;
     let (to_events, not_shown) = (seen.clone(), Arc::clone(&dropped));

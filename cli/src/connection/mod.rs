@@ -16,7 +16,7 @@ use serde::de::DeserializeOwned;
 use self::headers::HeaderOptions;
 use self::login::LoginOptions;
 pub(crate) use self::login::{Ask, tell};
-pub(crate) use self::process::ProcessOptions;
+pub(crate) use self::process::{ProcessOptions, named_twice};
 use self::value::{bytes_of, duration, expanded};
 use crate::exit::Exit;
 use crate::failure::{BadInput, Failure};

@@ -32,6 +32,11 @@ pub(crate) struct ProcessOptions {
     command: Vec<OsString>,
 }
 
+/// A word is left over in front of `-- COMMAND`, where a URL would stand.
+pub(crate) fn named_twice() -> BadInput {
+    BadInput::new("URL", "the server is named twice: by a URL and by -- COMMAND")
+}
+
 impl ProcessOptions {
     /// The server, and the first word if that is not its URL: a server that is a program is named at the end.
     ///

@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 
 use self::table::Table;
 use crate::Context;
-use crate::connection::{Ask, ConnectionOptions, ProcessOptions, connect, until_interrupted};
+use crate::connection::{Ask, ConnectionOptions, ProcessOptions, connect, named_twice, until_interrupted};
 use crate::exit::Exit;
 use crate::failure::{BadInput, Failure};
 use crate::output::{is_terminal, print, width};
@@ -66,7 +66,7 @@ pub(crate) async fn run(options: &Options, context: &Context) -> Result<Exit, Fa
     let what = match (first, options.what) {
         (Some(word), None) => What::from_str(&word, true).map_err(|problem| BadInput::new("WHAT", problem))?,
         (Some(_), Some(_)) => {
-            return Err(BadInput::new("URL", "the server is named twice: by a URL and by -- COMMAND").into());
+            return Err(named_twice().into());
         }
         (None, what) => what.unwrap_or(What::All),
     };

@@ -120,36 +120,24 @@ impl Prober {
 
     /// Sends it once, and reads what comes of it.
     pub async fn ask(&self, ask: Ask) -> Told {
-        let started = Instant::now();
-        let heard = Heard::since(started);
-        let deadline = started + ask.patience;
-        let id = self.wire().ids.next();
-        let probe = Probe::new();
-        let sent = self.send(&ask, id, &probe, deadline).await;
-        let head_after = sent.response.is_ok().then(|| started.elapsed());
-        let mut seen = Seen::new(&ask, probe, sent.login, head_after);
-        match sent.response {
-            Err(Unsent::Failed(failure)) => {
-                seen.cause = Some(failure.cause);
-                seen.failure = Some(chain(&failure));
-            }
-            Err(Unsent::Unready(why)) => seen.failure = Some(why),
-            Err(Unsent::TimedOut) => seen.timed_out = true,
-            Ok(response) => self.read(response, id, deadline, &heard, &mut seen).await,
-        }
-        self.told(&ask, id, seen, &heard)
+        self.carry_out(&ask, false).await.0
     }
 
     /// Opens a stream, and leaves it open for as long as the second of what is returned is held. None of it if there is no stream.
     pub async fn open(&self, ask: Ask) -> (Told, Option<OpenStream>) {
+        self.carry_out(&ask, true).await
+    }
+
+    /// Sends it once. An answer is read, unless it is a stream that is to be kept open.
+    async fn carry_out(&self, ask: &Ask, keep_open: bool) -> (Told, Option<OpenStream>) {
         let started = Instant::now();
         let heard = Heard::since(started);
         let deadline = started + ask.patience;
         let id = self.wire().ids.next();
         let probe = Probe::new();
-        let sent = self.send(&ask, id, &probe, deadline).await;
+        let sent = self.send(ask, id, &probe, deadline).await;
         let head_after = sent.response.is_ok().then(|| started.elapsed());
-        let mut seen = Seen::new(&ask, probe, sent.login, head_after);
+        let mut seen = Seen::new(ask, probe, sent.login, head_after);
         let mut open = None;
         match sent.response {
             Err(Unsent::Failed(failure)) => {
@@ -158,13 +146,17 @@ impl Prober {
             }
             Err(Unsent::Unready(why)) => seen.failure = Some(why),
             Err(Unsent::TimedOut) => seen.timed_out = true,
-            Ok(response) if classify::is_success(response.status) && headers::is_event_stream(&response.headers) => {
+            Ok(response)
+                if keep_open
+                    && classify::is_success(response.status)
+                    && headers::is_event_stream(&response.headers) =>
+            {
                 seen.head(&response);
                 open = Some(OpenStream { body: heard.copying(response.body), heard: heard.clone() });
             }
             Ok(response) => self.read(response, id, deadline, &heard, &mut seen).await,
         }
-        (self.told(&ask, id, seen, &heard), open)
+        (self.told(ask, id, seen, &heard), open)
     }
 
     async fn send(&self, ask: &Ask, id: u64, probe: &Probe, deadline: Instant) -> Sent {
